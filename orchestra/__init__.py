@@ -1,0 +1,1 @@
+"""Orchestra: a multi-agent runtime with shared memory."""

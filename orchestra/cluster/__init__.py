@@ -1,0 +1,1 @@
+"""Floor 6: Ray, the embedded server, the runtime that users start."""

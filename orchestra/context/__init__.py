@@ -1,0 +1,1 @@
+"""Floor 3: pure functions from the log to the prompt."""

@@ -1,0 +1,1 @@
+"""Floor 0: messages, events, errors, definitions. No I/O."""

@@ -1,0 +1,93 @@
+"""What happens in a run, as typed values. Every event tells its run, its agent and its place in the run's order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from orchestra.core.jsontext import Json
+from orchestra.core.model import Usage
+from orchestra.core.result import RunResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What all events have: ``run_id``, ``agent``, ``path`` (of nodes, outermost first), ``number`` within the run."""
+
+    run_id: str
+    agent: str
+    path: tuple[str, ...] = ()
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(Event):
+    """The run holds its thread. ``turn`` is the number this turn will have; ``resumed`` after a crash."""
+
+    session_id: str | None
+    turn: int
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta(Event):
+    """A piece of the answer's text (or of the reasoning) as it arrives."""
+
+    text: str
+    kind: Literal["text", "reasoning"] = "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReplied(Event):
+    """A model call ended. ``call_number`` counts within the run, from 0."""
+
+    call_number: int
+    usage: Usage
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted(Event):
+    """A tool starts."""
+
+    call_id: str
+    tool: str
+    arguments: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEnded(Event):
+    """A tool ended; ``content`` is what the model gets."""
+
+    call_id: str
+    tool: str
+    content: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockEdited(Event):
+    """An agent's edit of a block was applied."""
+
+    block_id: str
+    label: str
+    version: int
+    operation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emitted(Event):
+    """What a tool gave to ``ctx.emit``."""
+
+    value: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded(Event):
+    """The last event; everything that the run was to store is stored."""
+
+    result: RunResult
+
+
+RunEvent: TypeAlias = RunStarted | TextDelta | ModelReplied | ToolStarted | ToolEnded | BlockEdited | Emitted | RunEnded

@@ -1,0 +1,75 @@
+"""The result of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from orchestra.core.jsontext import Json
+from orchestra.core.messages import Message
+from orchestra.core.model import ModelReply, Usage
+
+Status: TypeAlias = Literal["completed", "interrupted", "failed", "cancelled", "limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run came to.
+
+    ``reason`` is a word that a program can test (``""`` when completed), ``error`` the text for people. ``messages`` are
+    those that this run made, its input first; ``history`` are those that the model saw before them (only without a
+    session, where :meth:`to_input_list` needs them).
+    """
+
+    run_id: str
+    status: Status
+    output: Json = None
+    reason: str = ""
+    error: str = ""
+    messages: tuple[Message, ...] = ()
+    raw_responses: tuple[ModelReply, ...] = ()
+    last_agent: str = ""
+    usage: Usage = Usage()
+    usage_by_agent: Mapping[str, Usage] = field(default_factory=dict)
+    session_id: str | None = None
+    turn: int = 0
+    host: str = ""
+    duplicate: bool = False
+
+    def to_input_list(self, mode: Literal["preserve_all", "normalized"] = "preserve_all") -> list[dict[str, Json]]:
+        """This run's messages as the input of the next run, for people who keep the history themselves."""
+        kept = (message for message in self.messages if mode == "preserve_all" or not message.meta.synthetic)
+        return [message.to_json(meta=False) for message in kept]
+
+    def to_json(self) -> dict[str, Json]:
+        """The result as one JSON object; also what the store remembers of a finished run."""
+        return {
+            "run_id": self.run_id,
+            "status": self.status,
+            "reason": self.reason,
+            "error": self.error,
+            "output": self.output,
+            "last_agent": self.last_agent,
+            "session_id": self.session_id,
+            "turn": self.turn,
+            "usage": self.usage.to_json(),
+            "usage_by_agent": {name: usage.to_json() for name, usage in self.usage_by_agent.items()},
+            "messages": [message.to_json() for message in self.messages],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> RunResult:
+        """The inverse of :meth:`to_json`; model replies are not kept."""
+        made = cls(**{name: value[name] for name in _PLAIN if name in value})  # type: ignore[arg-type]
+        by_agent: object = value.get("usage_by_agent") or {}
+        listed: object = value.get("messages") or []
+        return replace(
+            made,
+            usage=Usage.from_json(value.get("usage") or {}),  # type: ignore[arg-type]
+            usage_by_agent={name: Usage.from_json(usage) for name, usage in by_agent.items()},  # type: ignore[attr-defined]
+            messages=tuple(Message.from_json(message) for message in listed),  # type: ignore[attr-defined]
+        )
+
+
+_PLAIN = ("run_id", "status", "reason", "error", "output", "last_agent", "session_id", "turn")

@@ -1,0 +1,1 @@
+"""Floor 2: talking to a model."""

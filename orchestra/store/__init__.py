@@ -1,0 +1,1 @@
+"""Floor 1: Redis connection, keys, and Lua scripts behind typed functions."""

@@ -1,0 +1,1 @@
+"""Test doubles for users' tests as well as ours."""
