@@ -6,9 +6,20 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
 
 from orchestra.core.blocks import Block
+from orchestra.core.errors import ConfigError
 from orchestra.core.model import Model
 from orchestra.core.names import check_agent
 
@@ -17,40 +28,66 @@ Persistence: TypeAlias = Literal["journal", "turn"]
 RESERVED_TOOLS = frozenset({"handoff_to_agent"})
 
 
+_DURATION = r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*"
+
+
 def _every(value: object) -> object:
-    """``off`` means never; YAML reads it as false."""
-    return None if value is False or value == "off" else value
+    """``off`` means never; older YAML reads it as false."""
+    if value is None or value is False or (isinstance(value, str) and value.lower() == "off"):
+        return None
+    try:
+        turns = 0 if isinstance(value, bool | float) else int(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        turns = 0
+    if turns < 1:
+        raise ValueError(f"must be a whole number of turns greater than 0, or off, not {value!r}")
+    return turns
 
 
 def _seconds(value: object) -> object:
     """Seconds, or a number with ``s``, ``m``, ``h`` or ``d`` behind it."""
-    if isinstance(value, str) and (found := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*", value)):
-        return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
-    return value
+    if not isinstance(value, str):
+        return value
+    found = re.fullmatch(_DURATION, value)
+    if not found:
+        raise ValueError(f"must be a number of seconds, or a number with s, m, h or d behind it, not {value!r}")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
 
 
-Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
+_TIME_SCHEMA = {
+    "anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": f"^{_DURATION}$"}],
+}
+_EVERY_SCHEMA = {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"enum": ["off", False, None]}]}
+Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds), Field(gt=0), WithJsonSchema(_TIME_SCHEMA)]
+Every: TypeAlias = Annotated[int | None, BeforeValidator(_every), WithJsonSchema(_EVERY_SCHEMA)]
 
 
 class Limits(BaseModel):
     """Limits of one run, shared by its child calls. ``None`` means no limit. ``seconds`` is wall time."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     model_calls: int | None = Field(default=100, gt=0)
+    """How many times models may be called."""
     tool_calls: int | None = Field(default=None, gt=0)
+    """How many tools may be called."""
     tokens: int | None = Field(default=None, gt=0)
+    """How many tokens may be used, input and output together."""
     seconds: Seconds | None = None
+    """How long a run may take by the clock: seconds, or a number with s, m, h or d behind it."""
     cost: float | None = Field(default=None, gt=0)
+    """What a run may cost, in the currency of the price list."""
 
 
 class Budget(BaseModel):
     """How many tokens the sleep-time agent may use; reaching it is a named skip."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     tokens_per_session: int | None = Field(default=None, gt=0)
+    """For all passes of one session."""
     tokens_per_day: int | None = Field(default=None, gt=0)
+    """For all passes of one agent in one day."""
 
 
 class Sleeptime(BaseModel):
@@ -61,30 +98,45 @@ class Sleeptime(BaseModel):
     ``max_tokens`` bounds the transcript of one pass; the rest follows in the next one.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, use_attribute_docstrings=True)
 
-    every: Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_every)] = 5
+    every: Every = 5
+    """A pass is due after this many completed turns of a session; off: never."""
     consolidator: Literal["auto", "llm", "extractive", "scripted"] = "auto"
+    """What does the work: a language model, picked sentences, or a script. auto: llm when there is a model."""
     model: str | Model = "auto"
+    """The model of the sleep-time agent, as provider:name, or auto."""
     blocks: tuple[str, ...] | None = None
+    """Labels of the blocks that it tidies; left out: all writable ones of the agent."""
     trigger: Literal["turns"] = "turns"
+    """What makes a pass due."""
     persona: str = ""
+    """The sleep-time agent's own persona block."""
     instructions: str = ""
+    """Added to what the sleep-time agent is told."""
     script: str | None = None
+    """The file of a scripted consolidator."""
     max_steps: int = Field(default=20, gt=0)
+    """How many model calls one pass may take."""
     max_tokens: int = Field(default=16000, gt=0)
+    """How many tokens of transcript one pass takes; the rest follows in the next one."""
     max_tries: int = Field(default=3, gt=0)
+    """After this many failures a pass is set aside with its error."""
     timeout: Seconds = 300.0
+    """How long a pass may take before another host may take it over."""
     budget: Budget = Budget()
+    """How many tokens it may use."""
 
 
 class Conversation(BaseModel):
     """How the log becomes the prompt. ``safeguard`` keeps whole turns that fit; ``full`` warns that prompts grow."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     strategy: Literal["safeguard", "full"] = "safeguard"
+    """safeguard keeps whole turns that fit; full keeps everything."""
     history_limit: int | None = Field(default=None, gt=0)
+    """How many of the last turns are shown to the model; left out: as many as fit."""
 
 
 class Agent(BaseModel):
@@ -96,23 +148,38 @@ class Agent(BaseModel):
     ``context_tokens`` may only lower the model's own window.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, use_attribute_docstrings=True)
 
     name: str
+    """The agent's name: 1 to 128 characters without '|' and line breaks."""
     description: str = ""
+    """What the agent is for, in one sentence."""
     instructions: str = ""
+    """The system prompt. In a Markdown file it is the text below the front matter."""
     model: str | Model | tuple[str | Model, ...] = "auto"
+    """provider:name, auto, extractive, scripted:FILE, or a list of these: the next one when one fails."""
     model_settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """Passed on to the provider, such as temperature."""
     context_tokens: int | None = Field(default=None, gt=0)
+    """May only lower the model's own window."""
     tools: tuple[str | Callable[..., object], ...] = ()
+    """References such as tools/weather.py:forecast or package.module:function."""
     memory_tools: bool = True
+    """Whether the agent itself gets the tools that edit its blocks."""
     blocks: tuple[Block, ...] = ()
-    hooks: tuple[str | object, ...] = ()
+    """Pieces of memory that always stand in the prompt."""
+    hooks: tuple[str | SkipJsonSchema[object], ...] = ()
+    """References such as hooks.py:audit."""
     limits: Limits = Limits()
+    """Limits of one run."""
     persistence: Persistence = "journal"
+    """journal: a killed turn goes on where it was. turn: it starts again."""
     on_busy: OnBusy = "queue"
+    """What happens to a new input while the session is busy."""
     conversation: Conversation = Conversation()
+    """How the log becomes the prompt."""
     sleeptime: Sleeptime | None = None
+    """How the agent's memory is tidied in the background; left out: it is not."""
 
     @field_validator("name")
     @classmethod
@@ -121,12 +188,19 @@ class Agent(BaseModel):
 
     @model_validator(mode="after")
     def _labels(self) -> Agent:
-        seen: set[str] = set()
-        for block in self.blocks:
+        seen: dict[str, int] = {}
+        for i, block in enumerate(self.blocks):
             if block.label in seen:
-                raise ValueError(f"agent {self.name!r} declares two blocks labelled {block.label!r}")
-            seen.add(block.label)
-        for label in (self.sleeptime.blocks if self.sleeptime else None) or ():
+                raise ConfigError(
+                    f"agent {self.name!r} declares two blocks labelled {block.label!r}",
+                    field=f"blocks[{i}].label",
+                    hint=f"The other one is blocks[{seen[block.label]}]",
+                )
+            seen[block.label] = i
+        for i, label in enumerate((self.sleeptime.blocks if self.sleeptime else None) or ()):
             if label not in seen:
-                raise ValueError(f"sleeptime.blocks names {label!r}, which agent {self.name!r} does not declare")
+                hint = f"Its blocks are: {', '.join(seen) or 'none'}"
+                raise ConfigError(
+                    f"agent {self.name!r} declares no block {label!r}", field=f"sleeptime.blocks[{i}]", hint=hint
+                )
         return self

@@ -20,17 +20,26 @@ class Block(BaseModel):
     ``shared`` one for all agents of the namespace that name its label. ``access`` is this agent's permission.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     label: str
+    """A letter, then letters, digits, '_' and '-', at most 64."""
     value: str = ""
+    """What stands in it at first."""
     limit: int = Field(default=DEFAULT_LIMIT, gt=0)
+    """How many characters it may hold."""
     description: str = ""
+    """What belongs in it. The agent reads this."""
     read_only: bool = False
+    """Whether only a developer can change it."""
     scope: Scope = "agent"
+    """Who shares it: one per agent, per user, per session, or one for all agents that name its label."""
     access: Access = "write"
+    """What this agent may do with it."""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    """For programs; agents do not see it."""
     tags: tuple[str, ...] = ()
+    """For finding blocks."""
 
     @field_validator("label")
     @classmethod

@@ -8,20 +8,24 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from orchestra.core.errors import ConfigError
 from orchestra.core.names import check_namespace
 
 
 class RayConfig(BaseModel):
-    """``address``: ``local`` starts a private Ray, ``auto`` joins the running one, ``ray://…`` or ``host:port`` a named one.
+    """``address``: ``local`` starts a private Ray, ``auto`` joins the running one, the others a named one.
 
     ``object_store_mb`` and ``num_cpus`` are used only by ``local``.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     address: str = "local"
+    """local, auto, ray://host:port or host:port."""
     num_cpus: int | None = Field(default=None, gt=0)
+    """How many processors a local Ray may use; left out: all."""
     object_store_mb: int = Field(default=100, ge=75)
+    """The memory of a local Ray's object store, in MB."""
 
 
 class RedisConfig(BaseModel):
@@ -30,10 +34,12 @@ class RedisConfig(BaseModel):
     ``durability`` is the embedded server's ``appendfsync``: ``always`` syncs each write before it is acknowledged.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     url: str = "embedded"
+    """embedded, or a redis://, rediss:// or unix:// address."""
     durability: Literal["always", "everysec"] = "always"
+    """How often the embedded server syncs to disk: at each write, or each second."""
 
     @field_validator("url")
     @classmethod
@@ -46,26 +52,37 @@ class RedisConfig(BaseModel):
 class HostsConfig(BaseModel):
     """How many actors host agents, apart for turns and for sleep-time passes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     primary: int = Field(default=1, gt=0)
+    """How many actors host agents."""
     sleeptime: int = Field(default=1, ge=0)
+    """How many actors do sleep-time passes."""
     max_concurrent_turns: int = Field(default=1000, gt=0)
+    """How many turns one host works on at a time."""
     max_pending: int = Field(default=10000, gt=0)
+    """How many turns may wait for one host."""
     cache_mb: int = Field(default=64, gt=0)
+    """The memory of one host's cache of recent sessions, in MB."""
 
 
 class ClusterConfig(BaseModel):
-    """A cluster. ``code`` are folders and files shipped to every host; ``data_dir`` keeps the embedded server's data."""
+    """A cluster: where it runs, what it ships to every host, and where the embedded server keeps its data."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     namespace: str = "default"
+    """The tenant: keys, blocks and sessions of its own. Lower-case letters, digits and hyphens."""
     ray: RayConfig = RayConfig()
+    """Where Ray is."""
     redis: RedisConfig = RedisConfig()
+    """Where Redis is."""
     code: tuple[Path, ...] = ()
+    """Folders and files that are shipped to every host, relative to this file."""
     hosts: HostsConfig = HostsConfig()
+    """How many actors there are, and what they may hold."""
     data_dir: Path = Path(".orchestra")
+    """Where the embedded server keeps its data, relative to the current directory."""
 
     @field_validator("namespace")
     @classmethod
@@ -75,8 +92,9 @@ class ClusterConfig(BaseModel):
     @model_validator(mode="after")
     def _embedded_is_local(self) -> ClusterConfig:
         if self.redis.url == "embedded" and self.ray.address.startswith("ray://"):
-            raise ValueError(
-                "redis.url embedded listens on this machine only and ray.address names another one; "
-                "give redis.url the address of a server that all machines reach"
+            raise ConfigError(
+                "the embedded server listens on this machine only, and ray.address names another one",
+                field="redis.url",
+                hint="Give the address of a server that all machines reach",
             )
         return self

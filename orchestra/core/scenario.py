@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, field_validator
 
 from orchestra.core.agent import Limits
 from orchestra.core.cluster import ClusterConfig
+from orchestra.core.names import SESSION_CHARS
 
 
 class Turn(BaseModel):
     """One line of a transcript. ``at`` is a date or a time that is shown, never computed with."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     content: str
-    role: str = "user"
+    """What the user says."""
+    role: Annotated[str, WithJsonSchema({"const": "user"})] = "user"
+    """Always user: the agents' own answers are not part of a transcript."""
     at: str | None = None
+    """When it was said. It is shown, never computed with."""
+
+    @field_validator("role")
+    @classmethod
+    def _role(cls, role: str) -> str:
+        if role != "user":
+            raise ValueError(f"only what the user says is played, so the role must be user, not {role!r}")
+        return role
 
 
 class Expectation(BaseModel):
     """Checks after the play; a miss is exit code 1."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    passes_at: tuple[int, ...] | None = None
+    passes_at: tuple[Annotated[int, Field(gt=0)], ...] | None = None
+    """The turns after which a sleep-time pass must have been published, and no others."""
     answers: tuple[str, ...] | None = None
+    """For each question of follow_up, a text that its answer must contain."""
     blocks: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """For a block's label, texts that it must hold at the end."""
 
 
 class Scenario(BaseModel):
@@ -37,16 +52,27 @@ class Scenario(BaseModel):
     player waits for the passes that are due before it sends the next turn.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     cluster: Path | ClusterConfig = ClusterConfig()
+    """The cluster file, or what would stand in it; left out: this machine."""
     agents: tuple[Path, ...] = Field(min_length=1)
+    """Agent files, relative to this file."""
     run: str
-    session: str = "default"
-    user: str | None = None
+    """The name of the agent that gets the turns."""
+    session: str = Field(default="default", min_length=1, max_length=SESSION_CHARS)
+    """The id of the session."""
+    user: str | None = Field(default=None, min_length=1)
+    """The id of the user, for blocks of scope user."""
     invocation_state: dict[str, JsonValue] = Field(default_factory=dict)
+    """Values for tools and hooks. They travel with the call, are never stored and never shown to a model."""
     turns: Path | tuple[str | Turn, ...]
+    """A file of JSON lines with role, content and at, relative to this file; or a list of texts."""
     follow_up: tuple[str, ...] = ()
+    """Questions that are asked afterwards, from memory."""
     drain: bool = True
+    """Whether the player waits for the passes that are due before it sends the next turn."""
     limits: Limits | None = None
+    """Limits of one run; they replace the agent's own."""
     expect: Expectation = Expectation()
+    """Checks after the play; a miss is exit code 1."""

@@ -1,0 +1,33 @@
+"""Keys and values that the configuration's description names and this version does not have yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+LATER_KEYS: Mapping[str, frozenset[str]] = {
+    "Agent": frozenset(
+        {
+            "handoffs",
+            "output_type",
+            "guardrails",
+            "workspace",
+            "bootstrap",
+            "recall",
+            "embeddings",
+            "session_settings",
+            "sources",
+        }
+    ),
+    "Conversation": frozenset({"preprocessors", "offload"}),
+    "Sleeptime": frozenset({"sources", "tokens", "idle", "compaction", "adaptive"}),
+    "ClusterConfig": frozenset({"embeddings"}),
+    "Scenario": frozenset({"graph", "swarm"}),
+}
+
+LATER_VALUES: Mapping[tuple[str, str], frozenset[str]] = {
+    ("Sleeptime", "trigger"): frozenset({"tokens", "idle", "compaction", "adaptive"}),
+    ("Sleeptime", "consolidator"): frozenset({"replay"}),
+    ("Conversation", "strategy"): frozenset({"window", "summarizing"}),
+}
+
+NOT_YET = "not in this version yet"
