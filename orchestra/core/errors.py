@@ -311,9 +311,17 @@ class ModelError(OrchestraError):
 
 
 class ModelUnavailable(ModelError):
-    """The model's server cannot be reached or is overloaded; a later call may succeed."""
+    """The model's server cannot be reached or is overloaded; a later call may succeed.
+
+    Data besides ``model`` and ``problem``: ``retry_after``, the seconds that the server asked to wait.
+    """
 
     retryable = True
+
+    def __init__(self, model: str, problem: str, retry_after: float | None = None) -> None:
+        super().__init__(model, problem)
+        self.args = (model, problem, retry_after)
+        self.retry_after = retry_after
 
 
 class ModelNotConfigured(ModelError):

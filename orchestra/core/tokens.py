@@ -29,7 +29,8 @@ def message_tokens(message: Message) -> int:
         total = text_tokens(message.content)
     else:
         total = sum(
-            IMAGE_TOKENS if part.type == "image" else text_tokens(part.text or part.data or "") for part in message.content
+            IMAGE_TOKENS if part.type == "image" else text_tokens(part.text or part.data or "")
+            for part in message.content
         )
     for call in message.tool_calls:
         total += text_tokens(call.name + dumps(dict(call.arguments)))

@@ -1,0 +1,150 @@
+"""The connection to Redis or Valkey: one client per process and event loop, one script call per write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias, cast
+
+from redis import exceptions
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
+
+from orchestra.core.errors import StoreIncompatible, StoreUnavailable
+from orchestra.store.keys import Keys
+from orchestra.store.scripts import script
+
+Answer: TypeAlias = "list[Answer | str | int | None]"
+SCHEMA = 1
+OLDEST_SERVER = (7, 0)
+NEEDED = ("evalsha", "xadd", "hset", "zadd", "lrange", "pexpire")
+
+
+class Store:
+    """An open connection to one namespace. Made by :meth:`open`; use it on the event loop that made it.
+
+    A command whose connection breaks is sent again with growing pauses for about ``patience`` seconds: every write
+    carries an operation id, so a second arrival changes nothing.
+    """
+
+    def __init__(self, url: str, namespace: str, *, patience: float = 15.0, connections: int = 64) -> None:
+        self.url, self.keys = url, Keys(namespace)
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=connections,
+            timeout=None,
+            decode_responses=True,
+            protocol=2,
+            socket_timeout=10,
+            socket_connect_timeout=5,
+            retry=Retry(ExponentialBackoff(cap=0.5, base=0.01), int(patience / 0.5) + 6),
+            retry_on_error=[exceptions.ConnectionError, exceptions.TimeoutError],
+        )
+        self.redis: Redis = Redis(connection_pool=pool)
+        self.commands = 0
+
+    @classmethod
+    async def open(cls, url: str, namespace: str = "default", *, patience: float = 15.0) -> Store:
+        """Connect, check the server's version and commands and the data's schema.
+
+        Raises:
+            StoreUnavailable: the server does not answer.
+            StoreIncompatible: the server is too old, or its data was written by a newer version.
+        """
+        store = cls(url, namespace, patience=patience)
+        try:
+            await store._probe()
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self.redis.aclose()
+        await self.redis.connection_pool.disconnect()
+
+    @property
+    def address(self) -> str:
+        """The URL without a password, for messages."""
+        return re.sub(r"//([^@/]*)@", "//…@", self.url)
+
+    @contextmanager
+    def _typed(self) -> Iterator[None]:
+        try:
+            yield
+        except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
+            raise StoreUnavailable(self.address, str(error) or type(error).__name__) from None
+
+    async def run(self, name: str, keys: Sequence[str], arguments: Sequence[str | int | float]) -> Answer:
+        """Call one script. Its answer is an array whose first item is the status."""
+        made = script(name)
+        self.commands += 1
+        with self._typed():
+            try:
+                answer = await self.redis.evalsha(made.sha, len(keys), *keys, *arguments)
+            except exceptions.NoScriptError:
+                answer = await self.redis.eval(made.text, len(keys), *keys, *arguments)
+        return cast("Answer", answer)
+
+    async def read(self, command: str, *arguments: str | int | float) -> object:
+        """Call one command that only reads."""
+        self.commands += 1
+        with self._typed():
+            return cast("object", await self.redis.execute_command(command, *arguments))  # type: ignore[no-untyped-call]
+
+    async def fields(self, key: str) -> dict[str, str]:
+        """All fields of a hash; empty when the key is not there."""
+        self.commands += 1
+        with self._typed():
+            return cast("dict[str, str]", await self.redis.hgetall(key))
+
+    async def items(self, key: str, first: int = 0, last: int = -1) -> list[str]:
+        """Items of a list by index, both ends included."""
+        return cast("list[str]", await self.read("LRANGE", key, first, last))
+
+    async def scored(self, key: str, limit: int = 0, *, newest: bool = False) -> list[tuple[str, float]]:
+        """(member, score) of a sorted set, lowest score first (``newest``: highest first); ``limit`` 0 means all."""
+        self.commands += 1
+        with self._typed():
+            found = await self.redis.zrange(key, 0, limit - 1, desc=newest, withscores=True)
+        return [(str(member), float(score)) for member, score in found]
+
+    async def now(self) -> float:
+        """The server's clock, in Unix milliseconds."""
+        time = cast("list[str]", await self.read("TIME"))
+        return int(time[0]) * 1000 + int(time[1]) / 1000
+
+    async def _probe(self) -> None:
+        with self._typed():
+            try:
+                info = cast("Mapping[str, object]", await self.redis.info("server"))
+                found = cast(
+                    "Mapping[str, object]",
+                    await self.redis.execute_command(  # type: ignore[no-untyped-call]
+                        "COMMAND", "INFO", *NEEDED
+                    ),
+                )
+                schema = await self.redis.set(self.keys.schema, SCHEMA, nx=True, get=True)
+            except exceptions.AuthenticationError as error:
+                raise StoreIncompatible(self.address, f"it refuses the login: {error}") from None
+            except exceptions.NoPermissionError as error:
+                raise StoreIncompatible(self.address, f"this user lacks a permission: {error}") from None
+        version = str(info.get("redis_version", "0"))
+        numbers = tuple(int(part) for part in version.split(".")[:2])
+        if numbers < OLDEST_SERVER:
+            raise StoreIncompatible(self.address, f"it is version {version}; Redis 7.0 or newer, or Valkey, is needed")
+        lacking = [name for name in NEEDED if name not in found]
+        if lacking:
+            raise StoreIncompatible(self.address, f"it lacks the commands {', '.join(lacking)}")
+        if isinstance(schema, str) and int(schema) > SCHEMA:
+            problem = f"its data has schema {schema}, this version knows {SCHEMA}; use a newer orchestra-runtime"
+            raise StoreIncompatible(self.address, problem)
+
+
+def pairs(flat: object) -> dict[str, str]:
+    """A dict from the flat list in which a script returns a hash."""
+    items = cast("list[str]", flat)
+    return dict(zip(items[::2], items[1::2], strict=True))

@@ -1,0 +1,45 @@
+"""The feed of events: a capped stream that the scripts write."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import cast
+
+from redis.asyncio import Redis
+
+from orchestra.store.connection import Store
+
+
+class EventFeed:
+    """Events of a namespace as they happen: dicts with ``type`` (turn, block, pass) and ``id``.
+
+    Reading blocks, so it has a connection of its own.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._redis: Redis = Redis.from_url(store.url, decode_responses=True, protocol=2, socket_timeout=None)
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._redis.aclose()
+
+    async def latest(self) -> str:
+        """The id of the newest event, ``0-0`` when there is none."""
+        newest = cast("list[tuple[str, dict[str, str]]]", await self._redis.xrevrange(self.store.keys.events, count=1))
+        return newest[0][0] if newest else "0-0"
+
+    async def wait(self, after: str, *, seconds: float) -> list[dict[str, str]]:
+        """Events after the id ``after``, waiting at most ``seconds`` for the first one."""
+        block = max(1, int(seconds * 1000))
+        answer = await self._redis.xread({self.store.keys.events: after}, count=500, block=block)
+        entries = cast("list[tuple[str, list[tuple[str, dict[str, str]]]]]", answer or [])
+        return [{"id": entry_id, **fields} for _, items in entries for entry_id, fields in items]
+
+    async def follow(self, after: str | None = None) -> AsyncIterator[dict[str, str]]:
+        """All events after ``after`` (default: from now on), without end."""
+        last = after if after is not None else await self.latest()
+        while True:
+            for event in await self.wait(last, seconds=5):
+                last = event["id"]
+                yield event

@@ -1,0 +1,89 @@
+"""The names of all keys. A namespace is one hash slot: the literal hash tag is the namespace, free ids come last."""
+
+from __future__ import annotations
+
+from orchestra.core.names import check_namespace
+
+
+class Keys:
+    """Key names of one namespace."""
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = check_namespace(namespace)
+        self.prefix = f"orchestra:{{{namespace}}}:"
+        for name in ("schema", "token", "hosts", "runs", "due", "events", "agents", "blocks", "threads"):
+            setattr(self, name, self.prefix + name)
+
+    schema: str
+    token: str
+    hosts: str
+    runs: str
+    due: str
+    events: str
+    agents: str
+    blocks: str
+    threads: str
+
+    def definition(self, name: str) -> str:
+        """HASH json, hash."""
+        return f"{self.prefix}def:{name}"
+
+    def attach(self, agent: str) -> str:
+        """HASH ref → order access kind, and ``@version``."""
+        return f"{self.prefix}attach:{agent}"
+
+    def users(self, ref: str) -> str:
+        """SET of agents that a block (or a scoped label) is attached to."""
+        return f"{self.prefix}users:{ref}"
+
+    def head(self, thread: str) -> str:
+        """HASH: lease, counters, watermark."""
+        return f"{self.prefix}head:{thread}"
+
+    def log(self, thread: str) -> str:
+        """LIST of ``seq turn tokens message``."""
+        return f"{self.prefix}log:{thread}"
+
+    def turns(self, thread: str) -> str:
+        """LIST of ``turn first count done|aborted details``."""
+        return f"{self.prefix}turns:{thread}"
+
+    def state(self, thread: str) -> str:
+        """HASH key → JSON."""
+        return f"{self.prefix}state:{thread}"
+
+    def work(self, thread: str) -> str:
+        """HASH: the pass of a thread; its lease token, tries and last error."""
+        return f"{self.prefix}pass:{thread}"
+
+    def passes(self, thread: str) -> str:
+        """LIST of the reports of published passes, the last 500."""
+        return f"{self.prefix}passes:{thread}"
+
+    def retracted(self, thread: str) -> str:
+        """LIST of sequence numbers that were popped after a pass had seen them."""
+        return f"{self.prefix}retracted:{thread}"
+
+    def run(self, run_id: str) -> str:
+        """HASH: status, thread, input; ``j:…`` is the journal."""
+        return f"{self.prefix}run:{run_id}"
+
+    def session(self, session_id: str) -> str:
+        """SET of the agents that have this session."""
+        return f"{self.prefix}session:{session_id}"
+
+    def block(self, block_id: str) -> str:
+        """HASH: the block."""
+        return f"{self.prefix}block:{block_id}"
+
+    def history(self, block_id: str) -> str:
+        """STREAM, ids ``version-0``."""
+        return f"{self.prefix}hist:{block_id}"
+
+    def draft(self, token: int, block_id: str) -> str:
+        """HASH: a pass's private copy of a block; expires."""
+        return f"{self.prefix}draft:{token}:{block_id}"
+
+    def op(self, operation_id: str) -> str:
+        """Remembered answer of a developer's edit, 15 minutes."""
+        return f"{self.prefix}op:{operation_id}"

@@ -1,0 +1,5 @@
+-- The server's time in milliseconds: the only clock that leases and life times use.
+local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end

@@ -1,0 +1,64 @@
+-- include clock
+-- Change a log from outside a turn: add | pop | clear. The edition moves, so caches and a running turn notice.
+-- KEYS 1 head 2 log 3 turns 4 state 5 due 6 pass 7 memo 8 session 9 threads 10 retracted
+-- ARGV 1 operation 2 thread 3 life of the memo, seconds, then for add: (tokens, message)…
+-- → OK … | DUP … | HELD run
+-- The same call twice: the memo answers with the first answer, so one pop never takes two messages.
+-- Sequence numbers are never used again, so what points at a popped message points at nothing else.
+local memo = redis.call('GET', KEYS[7])
+if memo then return {'DUP', memo} end
+local head = KEYS[1]
+local h = redis.call('HMGET', head, 'held_by', 'edition', 'seq', 'turn', 'watermark', 'due_turn')
+if ARGV[1] ~= 'add' and h[1] and h[1] ~= '' then return {'HELD', h[1]} end
+local now, answer = now_ms(), ''
+if not h[2] then
+  if ARGV[1] ~= 'add' then return {'OK', ''} end
+  redis.call('HSET', head, 'edition', 1, 'seq', 0, 'turn', 0, 'calls', 0, 'watermark', 0, 'watermark_turn', 0,
+    'due_turn', 0, 'created_at', now)
+  redis.call('SADD', KEYS[8], string.match(ARGV[2], '^([^|]*)|'))
+  h = {'', '1', '0', '0', '0', '0'}
+end
+local seq, turn = tonumber(h[3]), tonumber(h[4])
+if ARGV[1] == 'add' then
+  for i = 4, #ARGV, 2 do
+    seq = seq + 1
+    redis.call('RPUSH', KEYS[2], seq .. ' ' .. turn .. ' ' .. ARGV[i] .. ' ' .. ARGV[i + 1])
+  end
+elseif ARGV[1] == 'pop' then
+  local entry = redis.call('RPOP', KEYS[2])
+  if not entry then return {'OK', ''} end
+  answer = entry
+  local popped = tonumber(string.match(entry, '^(%d+) ') or '0')
+  local last = redis.call('LINDEX', KEYS[3], -1)
+  if last then
+    local first, kind = string.match(last, '^%d+ (%d+) %d+ (%a+) ')
+    -- A turn that has lost its first message is no turn any more.
+    if popped <= tonumber(first) then
+      redis.call('RPOP', KEYS[3])
+      if kind == 'done' then turn = turn - 1 end
+    end
+  end
+  local newest = redis.call('LINDEX', KEYS[2], -1)
+  local upto = newest and tonumber(string.match(newest, '^(%d+) ') or '0') or 0
+  if tonumber(h[5]) > upto then
+    redis.call('HSET', head, 'watermark', upto, 'watermark_turn', turn)
+    redis.call('RPUSH', KEYS[10], popped)
+    redis.call('LTRIM', KEYS[10], -1000, -1)
+  end
+else
+  redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[10])
+  redis.call('ZREM', KEYS[5], ARGV[2])
+  redis.call('HSET', head, 'watermark', seq, 'watermark_turn', 0, 'calls', 0)
+  turn = 0
+end
+if turn < tonumber(h[6]) and ARGV[1] ~= 'add' then
+  redis.call('HSET', head, 'due_turn', turn)
+  -- The pass that the popped turn asked for is not wanted any more, unless a worker already has it.
+  if redis.call('HGET', KEYS[6], 'claim') == '' or redis.call('EXISTS', KEYS[6]) == 0 then
+    redis.call('ZREM', KEYS[5], ARGV[2])
+  end
+end
+redis.call('HSET', head, 'edition', tonumber(h[2]) + 1, 'seq', seq, 'turn', turn, 'updated_at', now)
+redis.call('ZADD', KEYS[9], now, ARGV[2])
+redis.call('SET', KEYS[7], answer, 'EX', ARGV[3])
+return {'OK', answer}

@@ -1,0 +1,59 @@
+-- include clock fresh moved
+-- Take the lease of a thread, record run and input, and load what the turn needs: one consistent moment.
+--
+-- KEYS 1 head 2 log 3 state 4 run 5 runs 6 hosts 7 token 8 def 9 attach 10 session 11 threads 12… blocks
+-- ARGV 1 run 2 host 3 definition hash 4 attach version 5 cached edition 6 cached entries 7 tail 8 input
+--      9 needs invocation_state 10 thread 11 user 12… known version of each block
+--
+-- → OK token resumed head-fields first-index entries state journal blocks | STALE … | MISSING i… | BUSY run host
+--   | HELD run | DUP answer
+--
+-- Races closed here:
+--   the same call twice (lost reply): same run and same host keep their token, nothing is taken anew;
+--   a run that has ended: DUP with its remembered answer;
+--   two hosts at once: the second one finds a live holder and gets BUSY. A holder is alive while its heartbeat in
+--   `hosts` has not expired on the server's clock. A paused holder that wakes up late has an old token: FENCED.
+local head, log, state, run = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local known = redis.call('HMGET', run, 'status', 'answer')
+if known[1] == 'ended' then return {'DUP', known[2]} end
+
+local old = stale(KEYS[8], KEYS[9], ARGV[3], ARGV[4])
+if old then return old end
+local lacking = missing(12)
+if lacking then return lacking end
+
+local now = now_ms()
+local h = redis.call('HMGET', head, 'host', 'run', 'token', 'edition', 'seq', 'turn', 'calls', 'held_by', 'watermark')
+local host, holder, token = h[1] or '', h[2] or '', h[3]
+if h[8] and h[8] ~= '' and h[8] ~= ARGV[1] then return {'HELD', h[8]} end
+local mine = holder == ARGV[1] and host == ARGV[2]
+if holder ~= '' and not mine then
+  local alive = redis.call('ZSCORE', KEYS[6], host)
+  if alive and tonumber(alive) > now then return {'BUSY', holder, host} end
+end
+if not mine then
+  token = redis.call('INCR', KEYS[7])
+  if not h[4] then
+    redis.call('HSET', head, 'edition', 1, 'seq', 0, 'turn', 0, 'calls', 0, 'watermark', 0, 'watermark_turn', 0,
+      'due_turn', 0, 'created_at', now)
+    local agent = string.match(ARGV[10], '^([^|]*)|')
+    redis.call('SADD', KEYS[10], agent)
+    redis.call('ZADD', KEYS[11], now, ARGV[10])
+    h[4], h[5], h[6], h[7], h[9] = '1', '0', '0', '0', '0'
+  end
+  redis.call('HSET', head, 'host', ARGV[2], 'run', ARGV[1], 'token', token, 'user', ARGV[11])
+  redis.call('HSETNX', run, 'started_at', now)
+  redis.call('HSET', run, 'status', 'running', 'thread', ARGV[10], 'host', ARGV[2], 'token', token, 'input', ARGV[8],
+    'needs_invocation_state', ARGV[9], 'def', ARGV[3], 'user', ARGV[11])
+  redis.call('ZADD', KEYS[5], 'NX', now, ARGV[1])
+end
+
+local count = redis.call('LLEN', log)
+local first, values = math.max(0, count - tonumber(ARGV[7])), {}
+local warm = ARGV[5] == h[4] and tonumber(ARGV[6]) <= count
+if warm and tonumber(ARGV[6]) > first then first = tonumber(ARGV[6]) end
+if not (warm and tonumber(ARGV[6]) == count) then values = redis.call('HGETALL', state) end
+local journal = {}
+if known[1] then journal = redis.call('HGETALL', run) end
+return {'OK', token, known[1] and 1 or 0, {h[4], h[5], h[6], h[7], h[9]}, first, redis.call('LRANGE', log, first, -1),
+  values, journal, moved(12, 12)}

@@ -1,0 +1,92 @@
+-- include clock
+-- End a turn: messages, state, counters, the due queue and the end of the run, whole or not at all.
+--
+-- KEYS 1 head 2 log 3 state 4 turns 5 run 6 runs 7 due 8 events 9 threads
+-- ARGV 1 run 2 token 3 edition 4 done|aborted|none 5 answer 6 usage 7 every 8 model calls 9 life of the answer, seconds
+--      10 thread 11 run status 12 number of messages n; then n × (tokens, message); then the state's operations:
+--      set key json | delete key | increment key number | swap key old new
+-- → OK turn seq count due | DUP answer | FENCED token | EDITED edition | CHANGED key value
+--
+-- The same call twice: the run has ended, DUP. A late owner: its token is old, FENCED. A developer's pop or clear while
+-- the turn ran: the edition moved, EDITED, and the host commits again on the log as it now is (nothing is lost).
+-- `swap` (agent.state.update) whose old value has moved: CHANGED, the host runs the function again.
+-- When the process dies before this call the journal is there and the thread is as it was; after it, all is there.
+local head, run = KEYS[1], KEYS[5]
+local known = redis.call('HMGET', run, 'status', 'answer')
+if known[1] == 'ended' then return {'DUP', known[2]} end
+local h = redis.call('HMGET', head, 'token', 'edition', 'seq', 'turn', 'due_turn')
+if h[1] ~= ARGV[2] then return {'FENCED', h[1] or ''} end
+if h[2] ~= ARGV[3] then return {'EDITED', h[2]} end
+
+local at = 12 + 2 * tonumber(ARGV[12])
+local ops = {}
+while at < #ARGV do
+  local kind, key = ARGV[at + 1], ARGV[at + 2]
+  if kind == 'delete' then
+    ops[#ops + 1] = {kind, key}
+    at = at + 2
+  elseif kind == 'swap' then
+    local current = redis.call('HGET', KEYS[3], key) or ''
+    if current ~= ARGV[at + 3] then return {'CHANGED', key, current} end
+    ops[#ops + 1] = {'set', key, ARGV[at + 4]}
+    at = at + 4
+  else
+    -- An increment of what is no number would fail half-way through the writes below: it is refused here.
+    if kind == 'increment' then
+      local current = redis.call('HGET', KEYS[3], key)
+      if current and not tonumber(current) then return {'CHANGED', key, current} end
+      if (current and not string.match(current, '^%-?%d+$')) or not string.match(ARGV[at + 3], '^%-?%d+$') then kind = 'float' end
+    end
+    ops[#ops + 1] = {kind, key, ARGV[at + 3]}
+    at = at + 3
+  end
+end
+
+-- Everything has been checked; from here on it is written.
+local now = now_ms()
+local before, seen = {}, {}
+for _, op in ipairs(ops) do
+  local kind, key = op[1], op[2]
+  if not seen[key] then
+    seen[key] = true
+    before[#before + 1] = cjson.encode(key) .. ':[' .. (redis.call('HGET', KEYS[3], key) or '') .. ']'
+  end
+  if kind == 'set' then
+    redis.call('HSET', KEYS[3], key, op[3])
+  elseif kind == 'delete' then
+    redis.call('HDEL', KEYS[3], key)
+  elseif kind == 'float' then
+    redis.call('HINCRBYFLOAT', KEYS[3], key, op[3])
+  else
+    redis.call('HINCRBY', KEYS[3], key, op[3])
+  end
+end
+local seq, turn, n = tonumber(h[3]), tonumber(h[4]), tonumber(ARGV[12])
+local first, due = seq + 1, 0
+if ARGV[4] == 'done' then turn = turn + 1 end
+for i = 1, n do
+  seq = seq + 1
+  local tokens, message = ARGV[11 + 2 * i], ARGV[12 + 2 * i]
+  redis.call('RPUSH', KEYS[2], seq .. ' ' .. turn .. ' ' .. tokens .. ' ' .. message)
+end
+if ARGV[4] ~= 'none' then
+  redis.call('RPUSH', KEYS[4], turn .. ' ' .. first .. ' ' .. n .. ' ' .. ARGV[4] .. ' {"run":' .. cjson.encode(ARGV[1]) ..
+    ',"at":' .. string.format('%.0f', now) .. ',"usage":' .. ARGV[6] .. ',"before":{' .. table.concat(before, ',') .. '}}')
+  redis.call('HINCRBY', head, 'calls', ARGV[8])
+end
+redis.call('HSET', head, 'host', '', 'run', '', 'held_by', '', 'seq', seq, 'turn', turn, 'last_run', ARGV[1],
+  'updated_at', now)
+local every = tonumber(ARGV[7])
+if ARGV[4] == 'done' and every > 0 and turn % every == 0 then
+  due = 1
+  redis.call('ZADD', KEYS[7], 'NX', now, ARGV[10])
+  redis.call('HSET', head, 'due_turn', turn)
+end
+redis.call('ZADD', KEYS[9], now, ARGV[10])
+redis.call('ZREM', KEYS[6], ARGV[1])
+redis.call('DEL', run)
+redis.call('HSET', run, 'status', 'ended', 'outcome', ARGV[11], 'thread', ARGV[10], 'answer', ARGV[5], 'turn', turn)
+redis.call('EXPIRE', run, ARGV[9])
+redis.call('XADD', KEYS[8], 'MAXLEN', '~', 10000, '*', 'type', 'turn', 'thread', ARGV[10], 'run', ARGV[1], 'turn', turn,
+  'status', ARGV[11], 'due', due)
+return {'OK', turn, seq, redis.call('LLEN', KEYS[2]), due}

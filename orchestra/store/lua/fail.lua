@@ -1,0 +1,20 @@
+-- include clock
+-- A pass that did not work out. KEYS 1 pass 2 due 3 events   ARGV 1 thread 2 token 3 error 4 max tries 5 backoff, ms
+--   6 reason (failed: counts as a try | again: at once, does not count | skip: dropped until the next trigger)
+-- → OK tries | ASIDE tries | FENCED
+-- Nothing of the pass was published. After max tries the thread leaves the queue with its error; the watermark stays, so
+-- the next trigger covers the messages.
+if redis.call('HGET', KEYS[1], 'token') ~= ARGV[2] then return {'FENCED'} end
+local now, tries = now_ms(), tonumber(redis.call('HGET', KEYS[1], 'tries') or '0')
+if ARGV[6] == 'failed' then tries = tries + 1 end
+local aside = ARGV[6] == 'skip' or tries >= tonumber(ARGV[4])
+redis.call('HSET', KEYS[1], 'token', 0, 'claim', '', 'error', ARGV[3], 'tries', aside and 0 or tries, 'aside', aside and 1 or 0,
+  'failed_at', now)
+if aside then
+  redis.call('ZREM', KEYS[2], ARGV[1])
+else
+  redis.call('ZADD', KEYS[2], 'XX', now + tonumber(ARGV[5]), ARGV[1])
+end
+redis.call('XADD', KEYS[3], 'MAXLEN', '~', 10000, '*', 'type', 'pass', 'thread', ARGV[1], 'pass', '', 'status',
+  ARGV[6] == 'skip' and 'skipped' or (aside and 'aside' or ARGV[6]), 'turn', '', 'error', ARGV[3])
+return {aside and 'ASIDE' or 'OK', tries}

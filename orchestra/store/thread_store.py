@@ -1,0 +1,350 @@
+"""Threads and runs in Redis: the lease, the log, the journal, the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, cast
+
+from orchestra.core.blocks import BlockView
+from orchestra.core.errors import Fenced, SessionInterrupted
+from orchestra.store.block_store import block_from
+from orchestra.store.connection import Answer, Store, pairs
+from orchestra.store.definition_store import Attachments, attachments_from
+
+TAIL = 4096
+ANSWER_SECONDS = 900
+MEMO_SECONDS = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a log: position, turn, estimated tokens, and the message as JSON text."""
+
+    seq: int
+    turn: int
+    tokens: int
+    message: str
+
+
+def entry_from(text: str) -> Entry | None:
+    """The entry, or ``None`` when what is stored is not one."""
+    parts = text.split(" ", 3)
+    try:
+        return Entry(int(parts[0]), int(parts[1]), int(parts[2]), parts[3])
+    except (ValueError, IndexError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a host asks for when it begins a turn: with what it has cached already."""
+
+    run: str
+    thread: str
+    agent: str
+    session_id: str
+    host: str
+    definition_hash: str
+    attach_version: str
+    block_ids: tuple[str, ...]
+    block_versions: tuple[int, ...]
+    edition: int = 0
+    cached: int = 0
+    input: str = ""
+    needs_invocation_state: bool = False
+    user: str = ""
+    tail: int = TAIL
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The lease and what was loaded with it. ``first`` is the index of the first of ``entries`` in the log."""
+
+    token: int
+    resumed: bool
+    edition: int
+    seq: int
+    turn: int
+    calls: int
+    watermark: int
+    first: int
+    entries: tuple[str, ...]
+    state: dict[str, str]
+    journal: dict[str, str]
+    blocks: tuple[BlockView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """The cached definition or attachments are old; these are the new ones. ``digest`` is empty when there is none."""
+
+    digest: str
+    text: str
+    attachments: Attachments
+
+
+@dataclass(frozen=True, slots=True)
+class MissingBlocks:
+    """These blocks (indices into ``Wanted.block_ids``) are not made yet."""
+
+    indices: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Another run holds the thread."""
+
+    run: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The run has ended before; its remembered answer as JSON."""
+
+    answer: str
+
+
+StateOperation: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The end of a turn. ``kind`` none stores no messages and counts nothing: it only ends the run."""
+
+    run: str
+    thread: str
+    token: int
+    edition: int
+    kind: Literal["done", "aborted", "none"]
+    status: str
+    answer: str
+    usage: str
+    every: int
+    model_calls: int
+    messages: tuple[tuple[int, str], ...] = ()
+    operations: tuple[StateOperation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit came to; ``count`` entries are in the log now; ``due`` when a sleep-time pass was queued."""
+
+    turn: int
+    seq: int
+    count: int
+    due: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The log was changed from outside; its edition now."""
+
+    edition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A state key that an update had read has moved; its JSON now (empty when absent)."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Journaled:
+    """``value`` is what stands in the journal: the first one that was written."""
+
+    value: str
+    duplicate: bool
+    blocks: tuple[BlockView, ...] = field(default=())
+
+
+class ThreadStore:
+    """Typed functions over the scripts that touch threads and runs."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    async def begin(self, wanted: Wanted) -> Begun | Stale | MissingBlocks | Busy | Ended:
+        """Take the lease and load. Raises :class:`SessionInterrupted` when a waiting run holds the thread."""
+        k, thread = self.store.keys, wanted.thread
+        answer = await self.store.run(
+            "begin",
+            [
+                *(k.head(thread), k.log(thread), k.state(thread), k.run(wanted.run), k.runs, k.hosts, k.token),
+                *(k.definition(wanted.agent), k.attach(wanted.agent), k.session(wanted.session_id), k.threads),
+                *(k.block(block_id) for block_id in wanted.block_ids),
+            ],
+            [
+                *(
+                    wanted.run,
+                    wanted.host,
+                    wanted.definition_hash,
+                    wanted.attach_version,
+                    wanted.edition,
+                    wanted.cached,
+                ),
+                *(wanted.tail, wanted.input, "1" if wanted.needs_invocation_state else "0", thread, wanted.user),
+                *wanted.block_versions,
+            ],
+        )
+        if answer[0] != "OK":
+            return _not_begun(answer, wanted.session_id)
+        _, token, resumed, head, first, entries, state, journal, blocks = answer
+        edition, seq, turn, calls, watermark = (int(item) for item in cast("list[str]", head))
+        return Begun(
+            int(cast("str", token)),
+            resumed == 1,
+            *(edition, seq, turn, calls, watermark),
+            int(cast("int", first)),
+            tuple(cast("list[str]", entries)),
+            pairs(state),
+            {name: text for name, text in pairs(journal).items() if name.startswith("j:")},
+            moved_blocks(blocks, wanted.block_ids),
+        )
+
+    async def load(self, wanted: Wanted) -> tuple[BlockView, ...] | Stale | MissingBlocks:
+        """What a run without a session needs; writes nothing."""
+        k = self.store.keys
+        answer = await self.store.run(
+            "load",
+            [k.definition(wanted.agent), k.attach(wanted.agent), *(k.block(block_id) for block_id in wanted.block_ids)],
+            [wanted.definition_hash, wanted.attach_version, *wanted.block_versions],
+        )
+        if answer[0] != "OK":
+            return cast("Stale | MissingBlocks", _not_begun(answer, ""))
+        return moved_blocks(answer[1], wanted.block_ids)
+
+    async def journal(
+        self,
+        run: str,
+        thread: str,
+        token: int,
+        name: str,
+        value: str,
+        block_ids: Sequence[str],
+        versions: Sequence[int],
+    ) -> Journaled:
+        """Write one journal entry, once; with it come the blocks that moved. Raises :class:`Fenced`."""
+        k = self.store.keys
+        answer = await self.store.run(
+            "journal",
+            [k.head(thread), k.run(run), *(k.block(block_id) for block_id in block_ids)],
+            [token, f"j:{name}", value, *versions],
+        )
+        if answer[0] == "FENCED":
+            raise Fenced(f"thread {thread}", token)
+        if answer[0] == "DUP":
+            return Journaled(cast("str", answer[1]), True, moved_blocks(answer[2], block_ids))
+        return Journaled(value, False, moved_blocks(answer[1], block_ids))
+
+    async def commit(self, commit: Commit) -> Committed | Ended | Edited | Changed:
+        """End the turn. Raises :class:`Fenced`."""
+        k, thread = self.store.keys, commit.thread
+        answer = await self.store.run(
+            "commit",
+            [
+                *(k.head(thread), k.log(thread), k.state(thread), k.turns(thread), k.run(commit.run), k.runs, k.due),
+                *(k.events, k.threads),
+            ],
+            [
+                *(commit.run, commit.token, commit.edition, commit.kind, commit.answer, commit.usage, commit.every),
+                *(commit.model_calls, ANSWER_SECONDS, thread, commit.status, len(commit.messages)),
+                *(part for tokens, message in commit.messages for part in (tokens, message)),
+                *(part for operation in commit.operations for part in operation),
+            ],
+        )
+        status = answer[0]
+        if status == "FENCED":
+            raise Fenced(f"thread {thread}", commit.token)
+        if status == "DUP":
+            return Ended(cast("str", answer[1]))
+        if status == "EDITED":
+            return Edited(int(cast("str", answer[1])))
+        if status == "CHANGED":
+            return Changed(cast("str", answer[1]), cast("str", answer[2]))
+        turn, seq, count, due = (int(cast("int", item)) for item in answer[1:5])
+        return Committed(turn, seq, count, due == 1)
+
+    async def amend(
+        self,
+        thread: str,
+        operation: Literal["add", "pop", "clear"],
+        operation_id: str,
+        messages: Sequence[tuple[int, str]] = (),
+    ) -> str:
+        """Change the log from outside a turn, once per ``operation_id``; a pop gives the entry's text, or ``""``.
+
+        Raises:
+            SessionInterrupted: a waiting run holds the thread.
+        """
+        k = self.store.keys
+        answer = await self.store.run(
+            "amend",
+            [
+                *(k.head(thread), k.log(thread), k.turns(thread), k.state(thread), k.due, k.work(thread)),
+                *(k.op(operation_id), k.session(thread.partition("|")[2]), k.threads, k.retracted(thread)),
+            ],
+            [operation, thread, MEMO_SECONDS, *(part for pair in messages for part in pair)],
+        )
+        if answer[0] == "HELD":
+            raise SessionInterrupted(thread.partition("|")[2], cast("str", answer[1]))
+        return cast("str", answer[1])
+
+    async def entries(self, thread: str, first: int = 0, last: int = -1) -> list[str]:
+        """Entries of the log by index, both ends included; negative counts from the end."""
+        return await self.store.items(self.store.keys.log(thread), first, last)
+
+    async def head(self, thread: str) -> dict[str, str]:
+        """The head's fields; empty when the thread is not there."""
+        return await self.store.fields(self.store.keys.head(thread))
+
+    async def turns(self, thread: str) -> list[str]:
+        """The entries of the turns' list, oldest first."""
+        return await self.store.items(self.store.keys.turns(thread))
+
+    async def agents_of(self, session_id: str) -> list[str]:
+        """The agents that have this session, sorted."""
+        return sorted(cast("set[str]", await self.store.read("SMEMBERS", self.store.keys.session(session_id))))
+
+    async def threads(self, limit: int = 100) -> list[tuple[str, float]]:
+        """(thread, last use in Unix seconds), newest first."""
+        found = await self.store.scored(self.store.keys.threads, limit, newest=True)
+        return [(name, score / 1000) for name, score in found]
+
+    async def state(self, thread: str) -> dict[str, str]:
+        """The thread's state: key → JSON. For the agent itself and for ending a thread, never for another agent."""
+        return await self.store.fields(self.store.keys.state(thread))
+
+    async def delete(self, thread: str) -> None:
+        """Delete a thread and all that is derived from it."""
+        k, session_id = self.store.keys, thread.partition("|")[2]
+        await self.store.read("ZREM", k.due, thread)
+        await self.store.read("ZREM", k.threads, thread)
+        await self.store.read("SREM", k.session(session_id), thread.partition("|")[0])
+        await self.store.read(
+            "DEL",
+            *(k.head(thread), k.log(thread), k.turns(thread), k.state(thread), k.work(thread), k.passes(thread)),
+            k.retracted(thread),
+        )
+
+
+def moved_blocks(value: object, block_ids: Sequence[str]) -> tuple[BlockView, ...]:
+    """The blocks of a script's answer: (index from 1, fields) each."""
+    found = cast("list[tuple[int, list[str]]]", value)
+    return tuple(block_from(block_ids[index - 1], pairs(fields)) for index, fields in found)
+
+
+def _not_begun(answer: Answer, session_id: str) -> Stale | MissingBlocks | Busy | Ended:
+    status = answer[0]
+    if status == "STALE":
+        return Stale(cast("str", answer[1]), cast("str", answer[2]), attachments_from(pairs(answer[3])))
+    if status == "MISSING":
+        return MissingBlocks(tuple(int(cast("int", item)) - 1 for item in answer[1:]))
+    if status == "BUSY":
+        return Busy(cast("str", answer[1]), cast("str", answer[2]))
+    if status == "DUP":
+        return Ended(cast("str", answer[1]))
+    raise SessionInterrupted(session_id, cast("str", answer[1]))
