@@ -1,0 +1,235 @@
+"""The extractive consolidator: from a block's lines and a stretch of the conversation to the block's new lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from orchestra.core.terms import Weights, content, tokens
+from orchestra.sleeptime.extractive import cues
+from orchestra.sleeptime.extractive.claim import Claim, parse
+from orchestra.sleeptime.extractive.clauses import Clause, clauses
+from orchestra.sleeptime.extractive.ledger import Entry, Ledger
+from orchestra.sleeptime.extractive.line import Line, Said
+from orchestra.sleeptime.extractive.rewriting import with_value
+from orchestra.sleeptime.extractive.salience import KEEP, of_claim, request_constraint, salience
+from orchestra.sleeptime.extractive.withdrawal import withdrawn
+
+FOCUS_MESSAGES = 6
+
+
+def consolidate(
+    lines: Sequence[Line], said: Sequence[Said], *, limit: int, purpose: str = "", supersede: bool = True
+) -> tuple[Line, ...]:
+    """The block's new lines after ``said``, a stretch of the conversation in order.
+
+    Statements of lasting facts are kept with the numbers of their messages, a line whose slot gets another value is
+    replaced, one that is withdrawn goes, repetitions are merged. A retracted message counts for nothing: its number leaves
+    the sources, and a line that had no other goes. The lines joined by line breaks have at most ``limit`` characters; when
+    they do not fit, the least salient go first, then the oldest, lines that people typed (without sources) last. ``purpose``
+    is the block's description: what shares words with it stays longer. ``supersede=False`` only appends and merges, for
+    comparison. Pure and deterministic.
+    """
+    gone = {message.seq for message in said if message.retracted}
+    heard = [message for message in said if not message.retracted and message.role != "tool" and message.text.strip()]
+    weights = Weights([*(content(line.text) for line in lines), *(content(message.text) for message in heard)])
+    work = _Pass(Ledger(weights), supersede=supersede)
+    for line in lines:
+        sources = [seq for seq in line.sources if seq not in gone]
+        if line.text.strip() and (sources or not line.sources):
+            work.ledger.add(line.text, sources, typed=not line.sources)
+    for message in heard:
+        work.hear(message)
+    return _fitted(work.ledger.entries.values(), limit, frozenset(content(purpose)), weights)
+
+
+@dataclass(slots=True)
+class _Pass:
+    """One run over a stretch. ``focus`` is the claim that "it" stands for, with its line while that exists."""
+
+    ledger: Ledger
+    supersede: bool = True
+    focus: Claim | None = None
+    focus_entry: Entry | None = None
+    focus_at: int = -FOCUS_MESSAGES
+    _messages: int = 0
+    _removed: Entry | None = field(default=None)
+
+    def hear(self, message: Said) -> None:
+        self._messages += 1
+        for clause in clauses(message.text):
+            if message.role == "user":
+                self._user(clause, message.seq)
+            else:
+                self._assistant(clause, message.seq)
+
+    def _user(self, clause: Clause, seq: int) -> None:
+        if clause.take_back:
+            self._take_back(clause)
+        text = clause.text
+        if not text:
+            return
+        claim = parse(text, clause.cued)
+        if clause.old or claim.old:
+            claim = replace(claim, cued=True)
+        if clause.question and not (claim.form == "set" and cues.REQUEST.match(text)):
+            self._mention(claim)
+            return
+        if self.supersede and (what := withdrawn(text)) and claim.form not in ("set",) and self._withdraw(what, text, clause):
+            return
+        if claim.form == "implicit":
+            self._implicit(clause, claim, seq)
+            return
+        self._state(clause, claim, seq)
+
+    def _assistant(self, clause: Clause, seq: int) -> None:
+        text = clause.text
+        claim = parse(text, clause.cued) if text else None
+        if claim is None:
+            return
+        if clause.question or not cues.OUTCOME.search(text) or cues.NOT_AN_OUTCOME.search(text):
+            self._mention(claim)
+            return
+        if self.supersede and (what := withdrawn(text)) and self._withdraw(what, text, clause):
+            return
+        if any(token.kind in ("number", "name", "date") for token in tokens(text)) and claim.form != "implicit":
+            self._store(clause, claim, seq)
+
+    # --- the parts of a pass ---------------------------------------------------------------------------------------
+
+    def _state(self, clause: Clause, claim: Claim, seq: int) -> None:
+        text = clause.text
+        worth = of_claim(claim) + (0.5 if clause.old else 0.0)
+        if cues.REQUEST.match(text) and claim.form != "set":
+            if not request_constraint(text):
+                self._mention(claim)
+                return
+            worth += 1.0
+        if claim.form == "named" and cues.DENIAL.search(text[: claim.value_at[0]]) and self._deny(claim):
+            return
+        if cues.PAST.search(text):
+            self._past(claim, text, seq, worth)
+            return
+        if cues.HEDGE.search(text) and claim.form in ("named", "set", "loose"):
+            if self.ledger.mentioned(claim.terms | claim.slot) is None and claim.form == "named" and worth >= KEEP:
+                self._store(clause, claim, seq)
+            else:
+                self._mention(claim)
+            return
+        if worth < KEEP and not (claim.cued and self.ledger.matching(claim, old=clause.old)):
+            self._mention(claim)
+            return
+        self._store(clause, claim, seq)
+
+    def _store(self, clause: Clause, claim: Claim, seq: int) -> None:
+        old = clause.old or claim.old
+        match = self.ledger.matching(claim, old=old)
+        if match is None:
+            self._look_at(self.ledger.add(clause.text, [seq]))
+            return
+        entry, same = match
+        if same:
+            text = clause.text if len(claim.terms) > len(entry.claim.terms) and claim.form == entry.claim.form else entry.text
+            sources = [*entry.sources, seq] if entry.sources else ()
+            self._look_at(self.ledger.replace(entry, text, sources) if not entry.typed else entry)
+        elif not self.supersede:
+            self._look_at(self.ledger.add(clause.text, [seq]))
+        else:
+            text = with_value(entry.claim, claim.value, old) if claim.form == "set" else clause.text
+            self._supersede(entry, text, seq)
+
+    def _supersede(self, entry: Entry, text: str, seq: int) -> None:
+        entry.typed = False
+        self._look_at(self.ledger.replace(entry, text, [seq]))
+
+    def _implicit(self, clause: Clause, claim: Claim, seq: int) -> None:
+        """ "It is 12 now": what "it" stands for was said before."""
+        old = clause.old or claim.old
+        if self.focus is None or self._messages - self.focus_at > FOCUS_MESSAGES or not claim.value.strip():
+            return
+        if not (claim.cued or old or self._removed) or cues.HEDGE.search(clause.text) or not _tells(claim):
+            return
+        text = with_value(self.focus, claim.value, old)
+        if not self.supersede:
+            self.ledger.add(text, [seq])
+        elif self.focus_entry is not None and self.focus_entry.number in self.ledger.entries:
+            self._supersede(self.focus_entry, text, seq)
+        else:
+            self._look_at(self.ledger.add(text, [seq]))
+        self._removed = None
+
+    def _take_back(self, clause: Clause) -> None:
+        entry = self.focus_entry
+        if not self.supersede or entry is None or self._messages - self.focus_at > 2:
+            return
+        if not clause.text or parse(clause.text).form == "implicit":
+            self._remove(entry)
+
+    def _withdraw(self, what: str, text: str, clause: Clause) -> bool:
+        found = self.ledger.about(what)
+        for entry in found:
+            self._remove(entry)
+        return bool(found) or not (text.lower().startswith(("i ", "i'", "we ", "we'", "the ", "my ", "our ")) and of_claim(parse(text)) >= KEEP)
+
+    def _deny(self, claim: Claim) -> bool:
+        """ "The plan is no longer A": a line that says A goes; what comes instead may follow."""
+        match = self.ledger.matching(claim)
+        if not self.supersede or match is None or not match[1]:
+            return False
+        self._remove(match[0])
+        return True
+
+    def _past(self, claim: Claim, text: str, seq: int, worth: float) -> None:
+        match = self.ledger.matching(replace(claim, cued=True)) or None
+        entry = match[0] if match else self.ledger.mentioned(claim.terms)
+        if entry is not None:
+            self._look_at(entry)
+        elif worth >= KEEP:
+            self._look_at(self.ledger.add(text, [seq]))
+
+    def _remove(self, entry: Entry) -> None:
+        self._look_at(entry)
+        self._removed = entry
+        self.ledger.remove(entry)
+
+    def _look_at(self, entry: Entry) -> None:
+        self.focus, self.focus_entry, self.focus_at = entry.claim, entry, self._messages
+        self._removed = None
+
+    def _mention(self, claim: Claim) -> None:
+        if entry := self.ledger.mentioned(claim.terms | claim.slot):
+            self._look_at(entry)
+
+
+def _tells(claim: Claim) -> bool:
+    return any(token.kind != "function" for token in tokens(claim.value)) and of_claim(replace(claim, form="named")) >= KEEP
+
+
+def _fitted(entries: Iterable[Entry], limit: int, purpose: frozenset[str], weights: Weights) -> tuple[Line, ...]:
+    """The entries that fit, in order: the least salient go first, of equals the oldest, typed ones last."""
+    ordered = list(entries)
+    size = sum(len(entry.text) + 1 for entry in ordered) - 1
+    if size > limit:
+
+        def worth(entry: Entry) -> tuple[bool, float, int, int]:
+            bonus = 0.5 if purpose & entry.claim.terms else 0.0
+            return entry.typed, round(salience(entry.text) + bonus, 3), max(entry.sources, default=0), entry.number
+
+        dropped: set[int] = set()
+        for entry in sorted(ordered, key=worth):
+            if size <= limit or len(dropped) == len(ordered) - 1:
+                break
+            dropped.add(entry.number)
+            size -= len(entry.text) + 1
+        ordered = [entry for entry in ordered if entry.number not in dropped]
+    return tuple(Line(_cut(entry.text, limit), entry.sources) for entry in ordered)
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    if limit < 2:
+        return text[:limit]
+    head = text[: limit - 1]
+    space = head.rfind(" ")
+    return (head[:space] if space > limit // 2 else head).rstrip() + "…"

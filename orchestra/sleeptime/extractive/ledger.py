@@ -1,0 +1,218 @@
+"""The lines of a block while a pass works on them, found by their terms."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from orchestra.core.terms import Weights, tokens
+from orchestra.sleeptime.extractive.claim import FUNCTIONAL, Claim, parse, slot_terms
+from orchestra.sleeptime.extractive.cues import ADDITIVE
+
+
+@dataclass(slots=True)
+class Entry:
+    """One line at work. ``typed`` when people wrote it, ``number`` is its place."""
+
+    number: int
+    text: str
+    sources: tuple[int, ...]
+    claim: Claim
+    typed: bool = False
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The lines in order, with an index of their terms. Owned by one call of the consolidator."""
+
+    weights: Weights
+    entries: dict[int, Entry] = field(default_factory=dict)
+    _index: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    _next: int = 0
+
+    def add(self, text: str, sources: Iterable[int], *, typed: bool = False) -> Entry:
+        """Append a line."""
+        entry = Entry(self._next, text, tuple(sorted(set(sources))), parse(text), typed)
+        self._next += 1
+        self.entries[entry.number] = entry
+        self._enter(entry)
+        return entry
+
+    def replace(self, entry: Entry, text: str, sources: Iterable[int]) -> Entry:
+        """Give a line another text and sources; it keeps its place."""
+        self._leave(entry)
+        entry.text, entry.sources, entry.claim = text, tuple(sorted(set(sources))), parse(text)
+        self._enter(entry)
+        return entry
+
+    def remove(self, entry: Entry) -> None:
+        """Take a line out."""
+        self._leave(entry)
+        self.entries.pop(entry.number, None)
+
+    def _enter(self, entry: Entry) -> None:
+        for term in entry.claim.terms | entry.claim.slot:
+            self._index[term].add(entry.number)
+
+    def _leave(self, entry: Entry) -> None:
+        for term in entry.claim.terms | entry.claim.slot:
+            self._index[term].discard(entry.number)
+
+    def near(self, terms: Iterable[str]) -> Iterator[Entry]:
+        """The lines that share a term, newest first; terms that nearly every line has do not find any."""
+        many = max(24, len(self.entries) // 4)
+        found: set[int] = set()
+        for term in terms:
+            numbers = self._index.get(term)
+            if numbers and len(numbers) <= many:
+                found |= numbers
+        return (self.entries[number] for number in sorted(found, reverse=True))
+
+    # --- which line states the same slot -------------------------------------------------------------------------
+
+    def matching(self, claim: Claim, *, old: str = "") -> tuple[Entry, bool] | None:
+        """The line about the same slot as ``claim``, and whether it states the same value."""
+        best: Entry | None = None
+        top = 0.0
+        for entry in self.near(claim.terms | claim.slot):
+            score = self._slot_score(claim, entry.claim, old)
+            if score > top:
+                top, best = score, entry
+        return (best, says_the_same(claim, best.claim, old)) if best else None
+
+    def _slot_score(self, new: Claim, line: Claim, old: str) -> float:
+        if not _owners_agree(new.owner, line.owner):
+            return self._overlap(new, line)
+        cued = new.cued or bool(old)
+        if old and (gone := frozenset(token.stem for token in tokens(old) if token.kind != "function")) and gone <= line.terms:
+            shared = (new.terms & line.terms) - gone
+            if shared or new.form == "implicit":
+                return 0.9 + 0.01 * len(shared)
+        new_named, line_named = new.form in ("named", "set"), line.form in ("named", "set")
+        if new_named and line_named:
+            return self._named_score(new, line, cued)
+        if new.terms == line.terms:
+            return 1.0
+        if new_named and cued and new.slot <= line.terms and len(line.terms - new.slot) <= 3:
+            return 0.6
+        if line_named and cued and line.slot <= new.terms and new.form != "implicit":
+            return 0.6
+        if new.form == line.form == "verb" and new.slot == line.slot and new.owner == line.owner:
+            same_way = new.prepositions == line.prepositions or bool(new.prepositions & line.prepositions)
+            family = bool(new.slot & FUNCTIONAL)
+            if (family and (same_way or not new.slot & {"@work"})) or (cued and same_way and not ADDITIVE.search(new.text)):
+                return 0.7
+        return max(self._numbers_only(new, line), self._overlap(new, line))
+
+    def _named_score(self, new: Claim, line: Claim, cued: bool) -> float:
+        if new.slot == line.slot:
+            score = 1.0 + 0.1 * (new.owner == line.owner)
+        elif new.slot < line.slot:
+            score = 0.8
+        elif line.slot < new.slot and cued:
+            score = 0.7
+        else:
+            return 0.0
+        if new.terms <= line.terms:
+            return score
+        if ADDITIVE.search(new.text) and not new.cued:
+            return 0.0
+        if not cued and _shape(new) != _shape(line):
+            return 0.0
+        if cued and _kinds(new) != _kinds(line) and _lead(new) and _lead(line) and _lead(new) != _lead(line):
+            return 0.0
+        return score
+
+    def _numbers_only(self, new: Claim, line: Claim) -> float:
+        """Two clauses that differ in numbers or dates only state the same thing with another value."""
+        rest = (new.terms ^ line.terms) - new.slot - line.slot
+        shared = new.terms & line.terms
+        if not shared or not rest or not (new.terms - line.terms) or not (line.terms - new.terms) or new.form != line.form:
+            return 0.0
+        kinds = _strong(new.text) | _strong(line.text)
+        return 0.65 if rest <= kinds and new.slot == line.slot and not ADDITIVE.search(new.text) else 0.0
+
+    def _overlap(self, new: Claim, line: Claim) -> float:
+        """Long sentences that share most of what they say but not all: one of them was changed."""
+        shared = new.terms & line.terms
+        only_new, only_line = new.terms - shared, line.terms - shared
+        if len(shared) < 3:
+            return 0.0
+        same, here, there = self.weights.total(shared), self.weights.total(only_new), self.weights.total(only_line)
+        low, high = sorted((same / (same + here), same / (same + there)))
+        if not only_new or not only_line:
+            return 0.5 if low >= 0.6 else 0.0
+        need = 0.5 if new.cued else 0.55
+        return 0.5 * low if low >= need and high >= need and (len(shared) >= 4 or new.cued or new.owner == line.owner) else 0.0
+
+    def about(self, phrase: str) -> list[Entry]:
+        """The lines that a noun phrase names: those of exactly that slot, else those that hold all of its terms."""
+        slot, owner = slot_terms(phrase)
+        if not slot:
+            return []
+        exact: list[Entry] = []
+        wider: list[Entry] = []
+        loose: list[Entry] = []
+        for entry in self.near(slot):
+            claim = entry.claim
+            if not _owners_agree(owner, claim.owner):
+                continue
+            if claim.slot == slot:
+                exact.append(entry)
+            elif claim.form in ("named", "set") and (slot < claim.slot or (claim.slot < slot and slot <= claim.terms)):
+                wider.append(entry)
+            elif slot <= claim.terms:
+                loose.append(entry)
+            elif len(slot) > 2 and self.weights.total(slot & claim.terms) >= 0.7 * self.weights.total(slot):
+                loose.append(entry)
+        return exact or wider[:1] or loose[:1]
+
+    def mentioned(self, terms: frozenset[str]) -> Entry | None:
+        """The line whose named slot stands whole among ``terms``."""
+        found = [entry for entry in self.near(terms) if entry.claim.form in ("named", "set") and entry.claim.slot <= terms]
+        return max(found, key=lambda entry: (len(entry.claim.slot), entry.number), default=None)
+
+
+def says_the_same(new: Claim, line: Claim, old: str = "") -> bool:
+    """Whether everything that ``new`` says stands in ``line`` already, or it adds one detail and changes nothing."""
+    gone = frozenset(token.stem for token in tokens(old) if token.kind != "function")
+    if gone and gone <= line.terms:
+        return False
+    if new.terms <= line.terms:
+        return True
+    more = new.terms - line.terms
+    return line.terms < new.terms and len(more) == 1 and not new.cued and not more & _strong(new.text)
+
+
+def _owners_agree(one: frozenset[str], other: frozenset[str]) -> bool:
+    if not one or not other or one == other:
+        return True
+    if "?" in one or "?" in other:
+        return "self" not in one | other
+    return False
+
+
+def _strong(text: str) -> frozenset[str]:
+    return frozenset(token.stem for token in tokens(text) if token.kind in ("number", "date"))
+
+
+def _kinds(claim: Claim) -> str:
+    kinds = {token.kind for token in tokens(claim.value)}
+    return next((kind for kind in ("date", "number", "name") if kind in kinds), "word")
+
+
+_LEAD = re.compile(r"(?:^|\s)(in|on|at|with|near|from|by|an?)$", re.IGNORECASE)
+_VALUE_LEAD = re.compile(r"^(in|on|at|with|near|from|by|an?)\s", re.IGNORECASE)
+
+
+def _lead(claim: Claim) -> str:
+    """The preposition or article that leads into the value."""
+    match = _VALUE_LEAD.match(claim.value) or _LEAD.search(claim.text[: claim.value_at[0]].rstrip())
+    return match.group(1).lower().replace("an", "a") if match else ""
+
+
+def _shape(claim: Claim) -> tuple[str, bool]:
+    lead, kind = _lead(claim), _kinds(claim)
+    return lead if lead in ("in", "on", "with", "a") else "", kind in ("number", "date") if lead not in ("on", "at") else True
