@@ -6,11 +6,12 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from orchestra.core.errors import ConfigError
 
 KeyPath: TypeAlias = tuple[str | int, ...]
+T = TypeVar("T")
 
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
@@ -47,8 +48,9 @@ class Document:
     """One mapping from a file, with the place of every key.
 
     ``lines`` gives the 1-based line of every key path. ``written`` has the source text of plain scalars that are not
-    text (``007``, ``true``) and of those that hold a variable. ``set_by`` names what put a value there other than the
-    file (``--set run``, an environment variable). ``faults`` were found while reading; their paths are in ``broken``.
+    text (``007``, ``true``) and of those that hold a variable, whose paths are in ``variables``. ``set_by`` names what
+    put a value there other than the file (``--set run``, an environment variable). ``faults`` were found while reading;
+    their paths are in ``broken``. ``prefix`` is where this mapping stands in its file, for the names of fields.
     """
 
     data: Mapping[str, object] = field(default_factory=dict)
@@ -59,6 +61,7 @@ class Document:
     set_by: Mapping[KeyPath, str] = field(default_factory=dict)
     faults: tuple[ConfigError, ...] = ()
     broken: frozenset[KeyPath] = frozenset()
+    prefix: KeyPath = ()
 
     def get(self, path: KeyPath) -> object:
         """The value at ``path``; ``None`` when there is none."""
@@ -79,7 +82,7 @@ class Document:
             rest = field_name(path[len(setter) :])
             name = self.set_by[setter] + (rest if not rest or rest.startswith("[") else f".{rest}")
             return ConfigError(problem, None, None, name, hint)
-        return ConfigError(problem, self.file, self.line(path), field_name(path) or None, hint)
+        return ConfigError(problem, self.file, self.line(path), field_name((*self.prefix, *path)) or None, hint)
 
     def setter(self, path: KeyPath) -> KeyPath | None:
         """The path in ``set_by`` that the value at ``path`` came from; ``None`` when the file wrote it."""
@@ -89,25 +92,60 @@ class Document:
             if path[:n] in self.lines:
                 break
         if path and path not in self.lines:
-            return next((setter for setter in self.set_by if setter[: len(path)] == path), None)
+            return next((setter for setter in self.set_by if _below(setter, path)), None)
         return None
 
-    def with_value(self, path: KeyPath, value: object, set_by: str) -> Document:
-        """The document with another value at ``path``; :class:`ConfigError` when the way there is no mapping."""
+    def with_value(self, path: KeyPath, value: object, *, set_by: str, written: str | None = None) -> Document:
+        """The document with another value at ``path``, which ``set_by`` put there and which was ``written`` so.
 
-        def kept(places: Mapping[KeyPath, object]) -> dict[KeyPath, object]:
-            return {place: item for place, item in places.items() if place[: len(path)] != path}
-
+        Raises :class:`ConfigError` when something on the way is no mapping, or a list without that entry.
+        """
         data = _put(self.data, path, value, set_by)
+        rest = self.without(path)
+        texts = dict(rest.written) if written is None or isinstance(value, str) else {**rest.written, path: written}
+        return replace(rest, data=data, written=texts, set_by={**rest.set_by, path: set_by})  # type: ignore[arg-type]
+
+    def without(self, path: KeyPath) -> Document:
+        """The document without the key at ``path`` and all that is known of it."""
+
+        def kept(places: Mapping[KeyPath, T]) -> dict[KeyPath, T]:
+            return {place: item for place, item in places.items() if not _below(place, path)}
+
+        full = (*self.prefix, *path)
         return replace(
             self,
-            data=data,  # type: ignore[arg-type]
-            lines=kept(self.lines),  # type: ignore[arg-type]
-            written=kept(self.written),  # type: ignore[arg-type]
-            set_by={**kept(self.set_by), path: set_by},  # type: ignore[dict-item]
-            faults=tuple(error for error in self.faults if parse_field(error.field or "")[: len(path)] != path),
-            broken=frozenset(place for place in self.broken if place[: len(path)] != path),
+            data={key: item for key, item in self.data.items() if path != (key,)},
+            lines=kept(self.lines),
+            written=kept(self.written),
+            variables=frozenset(place for place in self.variables if not _below(place, path)),
+            set_by=kept(self.set_by),
+            faults=tuple(error for error in self.faults if not _below(parse_field(error.field or ""), full)),
+            broken=frozenset(place for place in self.broken if not _below(place, path)),
         )
+
+    def part(self, key: str) -> Document:
+        """The mapping under ``key`` as a document of its own; empty when there is none."""
+
+        def below(places: Mapping[KeyPath, T]) -> dict[KeyPath, T]:
+            return {place[1:]: item for place, item in places.items() if place[:1] == (key,)}
+
+        data = self.data.get(key)
+        full = (*self.prefix, key)
+        return Document(
+            data if isinstance(data, Mapping) else {},
+            self.file,
+            below(self.lines) or {(): self.line(()) or 1},
+            below(self.written),
+            frozenset(place[1:] for place in self.variables if place[:1] == (key,)),
+            below(self.set_by),
+            tuple(error for error in self.faults if _below(parse_field(error.field or ""), full)),
+            frozenset(place[1:] for place in self.broken if place[:1] == (key,)),
+            full,
+        )
+
+
+def _below(path: KeyPath, top: KeyPath) -> bool:
+    return path[: len(top)] == top
 
 
 def _put(holder: object, path: KeyPath, value: object, set_by: str) -> object:

@@ -17,7 +17,7 @@ class Turn(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    content: str
+    content: str = Field(min_length=1)
     """What the user says."""
     role: Annotated[str, WithJsonSchema({"const": "user"})] = "user"
     """Always user: the agents' own answers are not part of a transcript."""

@@ -80,10 +80,9 @@ def _as_written(document: Document, details: Sequence[ErrorDetails]) -> Document
         if detail["type"] in ("string_type", "path_type") and (path := _locate(detail, document)[0]) in document.written
     }
     for path in paths:
-        # ``with_value`` forgets where the value was written; here it stays where it was.
-        changed = document.with_value(path, document.written[path], "")
+        changed = document.with_value(path, document.written[path], set_by="")
         kept = {place: text for place, text in document.written.items() if place != path}
-        document = replace(document, data=changed.data, written=kept)
+        document = replace(document, data=changed.data, written=kept)  # it stays where it was written
     return document if paths else None
 
 

@@ -1,0 +1,211 @@
+"""Scenario files: agents, a conversation to play, and what is expected of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from orchestra.core.agent import Agent
+from orchestra.core.cluster import ClusterConfig
+from orchestra.core.document import Document, KeyPath, nearest
+from orchestra.core.errors import ConfigError
+from orchestra.core.scenario import Scenario, Turn
+from orchestra.core.validation import raise_all, validated
+from orchestra.core.yamltext import parse
+from orchestra.runtime.agent_file import AgentFile, check_together, finish_agents, read_documents
+from orchestra.runtime.cluster_file import finish_cluster, read_cluster
+from orchestra.runtime.override import Override, apply, parse_overrides
+from orchestra.runtime.text_file import read_text, shown
+from orchestra.runtime.turn_file import load_turns
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedScenario:
+    """A scenario with everything that it names. ``path`` and ``directory`` are absolute.
+
+    ``warnings`` tell what is allowed and probably not meant, each with file and line.
+    """
+
+    scenario: Scenario
+    cluster: ClusterConfig
+    agents: tuple[Agent, ...]
+    turns: tuple[Turn, ...]
+    directory: Path
+    path: Path
+    warnings: tuple[str, ...] = ()
+
+
+def load_scenario(
+    path: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    cluster: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> LoadedScenario:
+    """The scenario in the file at ``path``, its cluster, agents and turns.
+
+    Files are relative to the file that names them. ``overrides`` are ``key=value``, as of ``--set``: keys of the
+    scenario, ``cluster.…``, or ``agents.NAME.…``. ``cluster`` is a cluster file that stands in for the scenario's own.
+    ``environment`` (default: the process's) fills in variables. Raises :class:`ConfigError` with all faults.
+    """
+    return _Loader(Path(path), parse_overrides(overrides), environment).load(None if cluster is None else Path(cluster))
+
+
+class _Loader:
+    def __init__(self, path: Path, overrides: Sequence[Override], environment: Mapping[str, str] | None) -> None:
+        self.path, self.environment = path, environment
+        self.for_cluster = tuple(found for one in overrides if (found := one.under("cluster.")))
+        self.for_agents = tuple(found for one in overrides if (found := one.under("agents.")))
+        special = tuple(one for one in overrides if one.key.startswith(("cluster.", "agents.")))
+        variables = os.environ if environment is None else environment
+        document = parse(read_text(path, what="scenario file"), file=shown(path), variables=variables)
+        self.document = apply(document, [one for one in overrides if one not in special])
+        self.errors: list[ConfigError] = []
+
+    def load(self, cluster: Path | None) -> LoadedScenario:
+        config = self._try(lambda: self._cluster(cluster))
+        if cluster is not None or isinstance(self.document.get(("cluster",)), Mapping):
+            self.document = self.document.without(("cluster",))
+        scenario = self._try(lambda: validated(Scenario, self.document))
+        if scenario is None:
+            raise_all(self.errors)
+            raise AssertionError("a scenario that does not validate has errors")
+        files = self._try(lambda: self._agents(scenario))
+        turns = self._try(lambda: self._turns(scenario)) or ()
+        if files is not None:
+            self._check(scenario, files, turns)
+        raise_all(self.errors)
+        assert config is not None
+        assert files is not None
+        path = Path(os.path.abspath(self.path))
+        return LoadedScenario(
+            scenario.model_copy(update={"cluster": config}),
+            config,
+            tuple(file.agent for file in files),
+            turns,
+            path.parent,
+            path,
+            tuple(warning for file in files for warning in file.warnings),
+        )
+
+    def _try(self, step: Callable[[], T]) -> T | None:
+        try:
+            return step()
+        except ConfigError as error:
+            self.errors.append(error)
+            return None
+
+    def _cluster(self, other: Path | None) -> ClusterConfig | None:
+        if other is not None:
+            return read_cluster(other, overrides=self.for_cluster, environment=self.environment)
+        value = self.document.written.get(("cluster",), self.document.get(("cluster",)))
+        if isinstance(value, str):
+            path = self._resolved(value, ("cluster",))
+            self._must_be_there(path, ("cluster",), "cluster file")
+            return read_cluster(path, overrides=self.for_cluster, environment=self.environment)
+        if isinstance(value, Mapping) or "cluster" not in self.document.data:
+            part = self.document.part("cluster")
+            return finish_cluster(part, self.path.parent, overrides=self.for_cluster, environment=self.environment)
+        return None  # of no kind that a cluster can be, which validation reports
+
+    def _agents(self, scenario: Scenario) -> tuple[AgentFile, ...]:
+        paths = [self._resolved(path, ("agents", i)) for i, path in enumerate(scenario.agents)]
+        missing = [
+            found
+            for i, path in enumerate(paths)
+            if (found := self._try_there(path, ("agents", i), "agent file")) is not None
+        ]
+        raise_all(missing)
+        documents = read_documents(paths, environment=self.environment)
+        files = finish_agents(documents, overrides=self._by_agent(documents), environment=self.environment)
+        check_together(files)
+        return files
+
+    def _by_agent(self, documents: Sequence[Document]) -> list[list[Override]]:
+        """The ``agents.NAME.…`` overrides of each document. Names may hold dots: the longest that fits is meant."""
+        names = [str(document.get(("name",))) for document in documents]
+        out: list[list[Override]] = [[] for _ in documents]
+        errors: list[ConfigError] = []
+        for override in self.for_agents:
+            fitting = [name for name in names if override.under(f"{name}.")]
+            if fitting:
+                name = max(fitting, key=len)
+                found = override.under(f"{name}.")
+                assert found is not None
+                out[names.index(name)].append(found)
+                continue
+            asked = override.key.split(".")[0]
+            problem = f"{asked!r} has keys of its own; name one" if asked in names else f"there is no agent {asked!r}"
+            hint = "Write agents.NAME.key=value" if asked in names else nearest(asked, names) or _there_are(names)
+            errors.append(ConfigError(problem, field=override.name, hint=hint))
+        raise_all(errors)
+        return out
+
+    def _turns(self, scenario: Scenario) -> tuple[Turn, ...]:
+        if isinstance(scenario.turns, Path):
+            path = self._resolved(scenario.turns, ("turns",))
+            self._must_be_there(path, ("turns",), "turn file")
+            return load_turns(path)
+        if not scenario.turns:
+            raise self.document.fault(("turns",), "there are no turns in it")
+        return tuple(turn if isinstance(turn, Turn) else self._said(turn, i) for i, turn in enumerate(scenario.turns))
+
+    def _said(self, text: str, place: int) -> Turn:
+        if not text:
+            raise self.document.fault(("turns", place), "must not be empty")
+        return Turn(content=text)
+
+    def _check(self, scenario: Scenario, files: Sequence[AgentFile], turns: Sequence[Turn]) -> None:
+        """What can be right only together: names, the user, and expectations that can be met."""
+        expect, fault = scenario.expect, self.document.fault
+        agents = {file.agent.name: file.agent for file in files}
+        agent = agents.get(scenario.run)
+        if agent is None:
+            hint = nearest(scenario.run, agents) or _there_are(list(agents))
+            self.errors.append(fault(("run",), f"there is no agent {scenario.run!r} in these files", hint))
+            return
+        personal = next((block.label for block in agent.blocks if block.scope == "user"), None)
+        if personal is not None and scenario.user is None:
+            problem = f"is missing: agent {agent.name!r} has a block for each user, {personal!r}"
+            self.errors.append(fault(("user",), problem, "Say who the user is, such as user: ana"))
+        labels = [block.label for block in agent.blocks]
+        for label in expect.blocks:
+            if label not in labels:
+                problem = f"agent {agent.name!r} has no block {label!r}"
+                self.errors.append(
+                    fault(("expect", "blocks", label), problem, nearest(label, labels) or _there_are(labels))
+                )
+        questions = len(scenario.follow_up)
+        if expect.answers is not None and len(expect.answers) != questions:
+            problem = f"there are {len(expect.answers)} answers for {questions} questions in follow_up"
+            self.errors.append(fault(("expect", "answers"), problem, "Give one for each question, in their order"))
+        last = len(turns) + questions
+        for i, turn in enumerate(expect.passes_at or ()):
+            if turns and turn > last:
+                self.errors.append(
+                    fault(("expect", "passes_at", i), f"there is no turn {turn}; the last one is {last}")
+                )
+
+    def _resolved(self, name: str | Path, path: KeyPath) -> Path:
+        """Relative to the scenario file, or to the current directory when the command line set it."""
+        base = self.path.parent if self.document.setter(path) is None else Path.cwd()
+        return Path(os.path.abspath(base / Path(name).expanduser()))
+
+    def _try_there(self, file: Path, path: KeyPath, what: str) -> ConfigError | None:
+        if file.exists():
+            return None
+        siblings = sorted(item.name for item in file.parent.iterdir()) if file.parent.is_dir() else []
+        return self.document.fault(path, f"{shown(file)}: there is no such {what}", nearest(file.name, siblings))
+
+    def _must_be_there(self, file: Path, path: KeyPath, what: str) -> None:
+        if (error := self._try_there(file, path, what)) is not None:
+            raise error
+
+
+def _there_are(names: Sequence[str]) -> str:
+    return f"There are: {', '.join(names) or 'none'}"
