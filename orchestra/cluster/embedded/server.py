@@ -152,7 +152,8 @@ class EmbeddedServer:
             running = Running.read_live(self._files)
             if running is not None and running.ready:
                 self._check_durability(running)
-                if probe(running.socket) == "answers":
+                # The process too: a new server answers a moment before its supervisor has published it.
+                if running.server is not None and running.server.alive() and probe(running.socket) == "answers":
                     self._socket = running.socket
                     return
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -32,6 +33,20 @@ class Process:
                 os.kill(self.pid, signal_number)
             except ProcessLookupError:
                 return
+
+    def write(self, descriptor: int) -> None:
+        """Make this the content of an open file."""
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps([self.pid, self.started]).encode(), 0)
+
+    @classmethod
+    def read(cls, descriptor: int) -> Process | None:
+        """What :meth:`write` wrote; None when it was not written, or not to its end."""
+        try:
+            pid, started = json.loads(os.pread(descriptor, 4096, 0))
+        except ValueError:
+            return None
+        return cls(int(pid), str(started))
 
 
 def _start_on_linux(pid: int) -> str | None:

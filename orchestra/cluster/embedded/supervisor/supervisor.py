@@ -90,7 +90,7 @@ class Supervisor:
         if old is not None and old.durability == "always":
             # It was not stopped without users, or its file were gone: some may go on with what they were promised.
             self._settings = dataclasses.replace(self._settings, durability="always")
-        self._server_lock = self._wait_for_server_lock(None if old is None else old.server)
+        self._server_lock = self._wait_for_server_lock()
         record = Record.of_binary(self._settings.binary)
         record.claim(self._files)
         self._running = Running(
@@ -105,7 +105,7 @@ class Supervisor:
         )
         self._running.write(self._files)
 
-    def _wait_for_server_lock(self, old: Process | None) -> Lock:
+    def _wait_for_server_lock(self) -> Lock:
         """Held by a server, and for a moment by what it forked to rewrite its log. Raises GivenUp."""
         lock = Lock.open(self._files.server_lock)
         asked = time.monotonic()
@@ -113,7 +113,7 @@ class Supervisor:
             waited = time.monotonic() - asked
             if waited > 2 * OLD_LIMIT:
                 raise GivenUp("an earlier server on this directory does not end; end it, then try again")
-            if old is not None:
+            if old := Process.read(lock.descriptor):
                 old.send(signal.SIGKILL if waited > OLD_LIMIT else signal.SIGTERM)
             self._waking.wait(0.01)
         return lock
@@ -122,6 +122,8 @@ class Supervisor:
         descriptor = self._server_lock.detach()
         try:
             self._child = Child(self._settings, self._files, server_lock=descriptor)
+            if self._child.process is not None:
+                self._child.process.write(descriptor)
         finally:
             os.close(descriptor)
         self._opened = time.monotonic()
@@ -150,8 +152,9 @@ class Supervisor:
                 self._look_whether_ready()
                 pause = min(pause * 1.5, 0.02)
             elif not os.path.exists(self._settings.socket):
-                # A runtime directory goes when its user logs out. The next user makes it anew.
-                raise GivenUp(f"the socket {self._settings.socket} was removed")
+                # A runtime directory goes when its user logs out. The next ensure() makes it anew, with a supervisor.
+                print(f"the socket {self._settings.socket} was removed, stopping", flush=True)
+                return
             self._waking.wait(LOOK if self._running.ready else pause)
 
     def _look_whether_ready(self) -> None:
@@ -178,7 +181,7 @@ class Supervisor:
             )
         print(f"the server died ({how}), starting it again", flush=True)
         self._publish(ready=False, server=None)
-        self._server_lock = self._wait_for_server_lock(None)
+        self._server_lock = self._wait_for_server_lock()
         self._start()
 
     def _log_tail(self) -> str:
