@@ -112,7 +112,7 @@ class OpenAIServer:
         self.api_key = api_key
         self.write_size = write_size
         self.requests: list[Body] = []
-        self.headers: list[dict[str, str]] = []
+        self.headers: list[Mapping[str, str]] = []
         self.faults: list[str] = []
         self.connections = 0
         self.hung_up = 0
@@ -121,6 +121,11 @@ class OpenAIServer:
         self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.owner = self
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+
+    @property
+    def open_connections(self) -> int:
+        """TCP connections that are open now."""
+        return len(self._open)
 
     @property
     def base_url(self) -> str:
@@ -167,12 +172,13 @@ class OpenAIServer:
 
     def react(self, body: Body, headers: Mapping[str, str]) -> Answer | Fault:
         """Record and check a request, then ask ``answer``."""
+        headers = {name.lower(): value for name, value in headers.items()}
         with self.changed:
             self.requests.append(body)
-            self.headers.append({name.lower(): value for name, value in headers.items()})
+            self.headers.append(headers)
             self.changed.notify_all()
-        if self.api_key is not None and headers.get("Authorization") != f"Bearer {self.api_key}":
-            given = headers.get("Authorization", "").removeprefix("Bearer ")
+        given = headers.get("authorization", "").removeprefix("Bearer ")
+        if self.api_key is not None and given != self.api_key:
             return Fault(401, f"Incorrect API key provided: {given}.", "invalid_api_key", "invalid_request_error")
         if problem := fault_of(body):
             self.faults.append(problem)

@@ -45,7 +45,8 @@ def converted(error: Exception, *, model: str, provider: str, secrets: Iterable[
     if isinstance(error, exceptions.ModelAuthenticationError):
         # The server's own words often repeat part of the key, so they are left out.
         status = f" (HTTP {error.status_code})" if isinstance(error, exceptions.ModelHTTPError) else ""
-        return ModelNotConfigured(model, f"the server refused the key{status}: check {' or '.join(needs.variables)}")
+        keys = [name for name in needs.variables if "URL" not in name]
+        return ModelNotConfigured(model, f"the server refused the key{status}: check {' or '.join(keys)}")
     if isinstance(error, exceptions.UserError):
         return _usage_error(error, model, clean(str(error)), needs.variables)
     if not isinstance(error, exceptions.ModelAPIError):
