@@ -88,6 +88,7 @@ _INVERSE = re.compile(
     re.IGNORECASE,
 )
 _OWNER = re.compile(r"^(my|our|your|his|her|their|the|this|that)\b|^((?:my |our |the |his |her |their )?[\w-]+(?: [\w-]+)?)['’]s?\s(?=\w)", re.IGNORECASE)
+_ARTICLE = re.compile(r"\ban?\s+$", re.IGNORECASE)
 _PREPOSITIONS = frozenset("in at on to for with by from of about as into near under over through".split())
 _AUX = frozenset("am is are was were be been being have has had do does did will would can could should shall must m re s ve ll d just now also currently still always usually often then really have recently finally both once since already not never only mostly".split())
 
@@ -97,7 +98,7 @@ class Claim:
     """One clause. ``slot`` are the stems that name what it is about, ``value_at`` where the value stands in ``text``.
 
     ``owner`` holds the stems of whose slot it is: ``self`` for the speaker, ``?`` for "his" and "her", empty when not told.
-    ``old`` is a value that the clause itself says is replaced.
+    ``old`` is a value that the clause itself says is replaced. ``head`` is the predicate of a named subject up to its first preposition.
     """
 
     text: str
@@ -109,6 +110,7 @@ class Claim:
     value_at: tuple[int, int]
     old: str = ""
     cued: bool = False
+    head: tuple[str, ...] = ()
 
     @property
     def value(self) -> str:
@@ -265,16 +267,30 @@ def _verb(text: str, bare: str, cued: bool) -> Claim:
             if pieces[at].lower not in ("and", "both", "the"):
                 subject.add(pieces[at].stem)
             at += 1
-    while at < len(pieces) and (pieces[at].lower in _AUX or pieces[at].lower.endswith("ly")):
+    first = at
+    while at < len(pieces) and (pieces[at].lower in _AUX or pieces[at].lower in ("a", "an") or pieces[at].lower.endswith("ly")):
         at += 1
     if not subject or at >= len(pieces):
         return Claim(text, "loose", frozenset(), frozenset(), frozenset(), terms, (0, 0), "", cued)
     verb = pieces[at]
     family = _FAMILIES.get(verb.stem, verb.stem)
+    if any(token.lower in ("am", "is", "are", "was", "m", "s") for token in pieces[first:at]) and _ARTICLE.search(bare[: verb.start]):
+        family = "be"  # "is a plumber"
     after = pieces[at + 1 :]
     prepositions = frozenset(token.lower for token in after if token.lower in _PREPOSITIONS)
     start = next((token.start for token in after if token.lower not in _PREPOSITIONS), verb.end)
     if verb.lower in _PREPOSITIONS:
         prepositions |= {verb.lower}
     end = len(bare.rstrip(" .!"))
-    return Claim(text, "verb", frozenset({family}), frozenset(subject), prepositions, terms, (min(start, end), end), "", cued)
+    head = _head(pieces[at:])
+    return Claim(text, "verb", frozenset({family}), frozenset(subject), prepositions, terms, (min(start, end), end), "", cued, head)
+
+
+def _head(pieces: tuple[Token, ...]) -> tuple[str, ...]:
+    out: list[str] = []
+    for token in pieces[:6]:
+        if token.lower in _PREPOSITIONS:
+            return (*out, token.lower)
+        if token.kind != "function" and not token.lower.endswith("ly"):
+            out.append(token.stem)
+    return ()

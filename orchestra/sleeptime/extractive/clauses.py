@@ -18,9 +18,14 @@ _JOINT = re.compile(
     r"|(?:,|;)\s*(?=(?:make (?:it|that)|scratch that|forget (?:it|that)|can you|could you|would you|is that|is it|does that|do you|what|how|right\?|ok\?))",
     re.IGNORECASE,
 )
+_DEPENDENT = re.compile(
+    r"(?:for|as|when|if|regarding|about|on|concerning|with|in|instead|rather|since|because|while|although|though|after|before|once"
+    r"|whenever|unless|given|according|until|even|whether|like|until|to)\b(?! me\b)(?!.*[,;])",
+    re.IGNORECASE,
+)
 _IMPLICIT_START = re.compile(r"(?:it|that|they)\b", re.IGNORECASE)
 _HAS_VERB = re.compile(
-    r"^(?:i|we|he|she|it|they|you|please|make|set|change|let's)\b|\b(?:is|are|was|were|am|will|has|have|had|be|do|does|did|no longer)\b|['’](?:s|re|m|ve|ll|d)\b|n['’]t\b|\w{3,}(?:ed|es)\b|:\s",
+    r"^(?:i|we|he|she|it|they|you|please|make|set|change|let's)\b|\b(?:is|are|was|were|am|will|has|have|had|be|do|does|did|can|could|would|should|no longer|used to)\b|['’](?:s|re|m|ve|ll|d)\b|n['’]t\b|\w{3,}(?:ed|es)\b|:\s",
     re.IGNORECASE,
 )
 _NEGATIVE_OR_PAST = re.compile(
@@ -57,6 +62,8 @@ def clauses(text: str) -> Iterator[Clause]:
         question = is_question(sentence)
         parts = _parts(sentence)
         for i, part in enumerate(parts):
+            if i < len(parts) - 1 and part[-1:].isalnum():
+                part += "."
             clause = _clause(part, announced, question and i == len(parts) - 1)
             announced = clause.take_back or (clause.cued and not clause.text)
             if clause.text or clause.take_back:
@@ -96,13 +103,17 @@ def _without_contrast(part: str) -> tuple[str, str]:
 def _parts(sentence: str) -> list[str]:
     out: list[str] = []
     start = 0
+    lead = ""
     for joint in _JOINT.finditer(sentence):
         before, after = sentence[start : joint.start()].strip(" ,;"), sentence[joint.end() :]
         if len(tokens(before)) < 2 or len(tokens(after)) < 2 or not _HAS_VERB.search(before) or not _HAS_VERB.search(after):
             continue
         if _IMPLICIT_START.match(after) and not (cues.CHANGE.search(after) or _NEGATIVE_OR_PAST.search(before)):
             continue
-        out.append(before)
+        if _DEPENDENT.match(before):
+            continue
+        out.append(lead + before)
+        lead = "now " if cues.CHANGE.search(joint.group()) else ""
         start = joint.end()
-    out.append(sentence[start:])
+    out.append(lead + sentence[start:])
     return out

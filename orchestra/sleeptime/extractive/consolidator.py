@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from orchestra.core.terms import Weights, content, tokens
 from orchestra.sleeptime.extractive import cues
@@ -11,7 +11,7 @@ from orchestra.sleeptime.extractive.claim import Claim, parse
 from orchestra.sleeptime.extractive.clauses import Clause, clauses
 from orchestra.sleeptime.extractive.ledger import Entry, Ledger
 from orchestra.sleeptime.extractive.line import Line, Said
-from orchestra.sleeptime.extractive.rewriting import with_value
+from orchestra.sleeptime.extractive.rewriting import affirmed, with_value, without_old
 from orchestra.sleeptime.extractive.salience import KEEP, of_claim, request_constraint, salience
 from orchestra.sleeptime.extractive.withdrawal import withdrawn
 
@@ -53,7 +53,7 @@ class _Pass:
     focus_entry: Entry | None = None
     focus_at: int = -FOCUS_MESSAGES
     _messages: int = 0
-    _removed: Entry | None = field(default=None)
+    corrected: bool = False
 
     def hear(self, message: Said) -> None:
         self._messages += 1
@@ -124,8 +124,9 @@ class _Pass:
     def _store(self, clause: Clause, claim: Claim, seq: int) -> None:
         old = clause.old or claim.old
         match = self.ledger.matching(claim, old=old)
+        said = without_old(clause.text, claim.old)
         if match is None:
-            self._look_at(self.ledger.add(clause.text, [seq]))
+            self._look_at(self.ledger.add(said, [seq]))
             return
         entry, same = match
         if same:
@@ -135,7 +136,7 @@ class _Pass:
         elif not self.supersede:
             self._look_at(self.ledger.add(clause.text, [seq]))
         else:
-            text = with_value(entry.claim, claim.value, old) if claim.form == "set" else clause.text
+            text = with_value(entry.claim, claim.value, old) if claim.form == "set" else said
             self._supersede(entry, text, seq)
 
     def _supersede(self, entry: Entry, text: str, seq: int) -> None:
@@ -147,7 +148,7 @@ class _Pass:
         old = clause.old or claim.old
         if self.focus is None or self._messages - self.focus_at > FOCUS_MESSAGES or not claim.value.strip():
             return
-        if not (claim.cued or old or self._removed) or cues.HEDGE.search(clause.text) or not _tells(claim):
+        if not (claim.cued or old or self.corrected) or cues.HEDGE.search(clause.text) or not _tells(claim):
             return
         text = with_value(self.focus, claim.value, old)
         if not self.supersede:
@@ -156,7 +157,6 @@ class _Pass:
             self._supersede(self.focus_entry, text, seq)
         else:
             self._look_at(self.ledger.add(text, [seq]))
-        self._removed = None
 
     def _take_back(self, clause: Clause) -> None:
         entry = self.focus_entry
@@ -174,9 +174,12 @@ class _Pass:
     def _deny(self, claim: Claim) -> bool:
         """ "The plan is no longer A": a line that says A goes; what comes instead may follow."""
         match = self.ledger.matching(claim)
-        if not self.supersede or match is None or not match[1]:
+        if self.supersede and match is not None and match[1]:
+            self._remove(match[0])
+            return True
+        if match is not None or not claim.cued:
             return False
-        self._remove(match[0])
+        self._think_of(parse(affirmed(claim.text)))
         return True
 
     def _past(self, claim: Claim, text: str, seq: int, worth: float) -> None:
@@ -185,16 +188,19 @@ class _Pass:
         if entry is not None:
             self._look_at(entry)
         elif worth >= KEEP:
-            self._look_at(self.ledger.add(text, [seq]))
+            self._think_of(parse(affirmed(text)), self.ledger.add(text, [seq]))
+
+    def _think_of(self, claim: Claim, entry: Entry | None = None) -> None:
+        """Let the next "it" stand for a claim that no longer holds."""
+        self.focus, self.focus_entry, self.focus_at, self.corrected = claim, entry, self._messages, True
 
     def _remove(self, entry: Entry) -> None:
-        self._look_at(entry)
-        self._removed = entry
+        self._think_of(entry.claim)
         self.ledger.remove(entry)
 
     def _look_at(self, entry: Entry) -> None:
         self.focus, self.focus_entry, self.focus_at = entry.claim, entry, self._messages
-        self._removed = None
+        self.corrected = False
 
     def _mention(self, claim: Claim) -> None:
         if entry := self.ledger.mentioned(claim.terms | claim.slot):

@@ -72,6 +72,7 @@ CHANGE = _compile(
 ADDITIVE = _compile(
     r"\b(?:also|as well|too|another|one of (?:my|our|the)|in addition|additionally|a second|besides|on top of)\b"
 )
+EXCLUSIVE = _compile(r"\b(?:only|solely|exclusively|never|no longer|instead|nothing but)\b")
 HEDGE = _compile(
     r"\b(?:might|maybe|perhaps|possibly|thinking (?:of|about)|thought (?:of|about)|considered|considering|wonder(?:ed|ing)?"
     r"|not sure|unsure|what if|suppose|supposing|if (?:i|we|you|it|the|my)|i wish|imagine|debating|toying|almost|nearly"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from orchestra.core.terms import Weights, tokens
 from orchestra.sleeptime.extractive.claim import FUNCTIONAL, Claim, parse, slot_terms
-from orchestra.sleeptime.extractive.cues import ADDITIVE
+from orchestra.sleeptime.extractive.cues import ADDITIVE, EXCLUSIVE
 
 
 @dataclass(slots=True)
@@ -78,6 +78,8 @@ class Ledger:
         top = 0.0
         for entry in self.near(claim.terms | claim.slot):
             score = self._slot_score(claim, entry.claim, old)
+            if score > 0.0:
+                score += 0.15 * self._likeness(claim, entry.claim)
             if score > top:
                 top, best = score, entry
         return (best, says_the_same(claim, best.claim, old)) if best else None
@@ -102,9 +104,27 @@ class Ledger:
         if new.form == line.form == "verb" and new.slot == line.slot and new.owner == line.owner:
             same_way = new.prepositions == line.prepositions or bool(new.prepositions & line.prepositions)
             family = bool(new.slot & FUNCTIONAL)
-            if (family and (same_way or not new.slot & {"@work"})) or (cued and same_way and not ADDITIVE.search(new.text)):
+            if (family and (same_way or not new.slot & {"@work"})) or (cued and same_way and new.slot != {"be"} and not ADDITIVE.search(new.text)):
                 return 0.7
-        return max(self._numbers_only(new, line), self._overlap(new, line))
+        return max(self._numbers_only(new, line), self._overlap(new, line), self._same_predicate(new, line))
+
+    def _same_predicate(self, new: Claim, line: Claim) -> float:
+        """Of people with full names, as in reference texts: the same predicate holds one object.
+
+        Only for those: "I am fond of A" and "I am fond of B" are both true.
+        """
+        if new.form != "verb" or new.owner != line.owner or len(new.owner) < 2 or ADDITIVE.search(new.text):
+            return 0.0
+        more = (new.terms & line.terms) - new.owner - new.slot
+        same = new.slot == line.slot and (
+            len(new.owner) > 2 or new.cued or bool(EXCLUSIVE.search(new.text)) or (bool(more) and new.prepositions == line.prepositions)
+        )
+        if new.slot == {"be"}:
+            same = same and bool(more)
+        return 0.5 if same or (new.head and new.head == line.head) else 0.0
+
+    def _likeness(self, new: Claim, line: Claim) -> float:
+        return self.weights.total(new.terms & line.terms) / (self.weights.total(new.terms | line.terms) or 1.0)
 
     def _named_score(self, new: Claim, line: Claim, cued: bool) -> float:
         if new.slot == line.slot:
@@ -145,7 +165,7 @@ class Ledger:
         if not only_new or not only_line:
             return 0.5 if low >= 0.6 else 0.0
         need = 0.5 if new.cued else 0.55
-        return 0.5 * low if low >= need and high >= need and (len(shared) >= 4 or new.cued or new.owner == line.owner) else 0.0
+        return 0.4 + 0.4 * low if low >= need and high >= need and (len(shared) >= 4 or new.cued or new.owner == line.owner) else 0.0
 
     def about(self, phrase: str) -> list[Entry]:
         """The lines that a noun phrase names: those of exactly that slot, else those that hold all of its terms."""

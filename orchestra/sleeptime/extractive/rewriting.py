@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from orchestra.core.terms import Token, TokenKind, tokens
-from orchestra.sleeptime.extractive.claim import Claim, parse
+from orchestra.sleeptime.extractive.claim import Claim
 
 
 def with_value(line: Claim, value: str, old: str) -> str:
@@ -55,6 +57,17 @@ def _last(text: str, kind: TokenKind, within: tuple[int, int]) -> tuple[int, int
     return start, end
 
 
-def self_contained(text: str) -> bool:
-    """Whether a clause says by itself what it is about and reads as a statement."""
-    return parse(text).form in ("named", "verb")
+_DENIED = re.compile(r"(?:n['’]t\b|\s(?:not|no longer|never)\b)|\s+any ?(?:more|longer)\b", re.IGNORECASE)
+_USED_TO = re.compile(r"\bused to be\b|\bwas (?:originally|previously|formerly|at first)\b", re.IGNORECASE)
+
+
+def affirmed(text: str) -> str:
+    """A denial or a statement about the past as the plain statement whose value may be put in place."""
+    return _USED_TO.sub("is", _DENIED.sub("", text))
+
+
+def without_old(text: str, old: str) -> str:
+    """``text`` without "from ``old``" in "from A to B"."""
+    if not old:
+        return text
+    return re.sub(rf"\bfrom {re.escape(old)} (?=(?:to|into)\b)", "", text, count=1, flags=re.IGNORECASE)
