@@ -14,13 +14,7 @@ Form: TypeAlias = Literal["named", "set", "verb", "implicit", "loose"]
 
 _EMPTY_WORDS = frozenset(
     stem(word)
-    for word in (
-        "new current latest updated actual final exact own usual default present right correct real overall choice value setting pick"
-        " selection preference answer go use change switch update make set move put thing one way actually now instead currently"
-        " anymore longer official officially chosen preferred selected revised original initial old previous previously already number"
-        " replace adjust decide prefer pick choose select settle opt plan planned get keep need want like time last end case"
-        " turn bump raise lower shift become happen remain stay equal be matter it's concern regard come term"
-    ).split()
+    for word in ["new", "current", "latest", "updated", "actual", "final", "exact", "own", "usual", "default", "present", "right", "correct", "real", "overall", "choice", "value", "setting", "pick", "selection", "preference", "answer", "go", "use", "change", "switch", "update", "make", "set", "move", "put", "thing", "one", "way", "actually", "now", "instead", "currently", "anymore", "longer", "official", "officially", "chosen", "preferred", "selected", "revised", "original", "initial", "old", "previous", "previously", "already", "number", "replace", "adjust", "decide", "prefer", "pick", "choose", "select", "settle", "opt", "plan", "planned", "get", "keep", "need", "want", "like", "time", "last", "end", "case", "turn", "bump", "raise", "lower", "shift", "become", "happen", "remain", "stay", "equal", "be", "matter", "it's", "concern", "regard", "come", "term"]
 )
 _FAMILIES = {
     stem(word): family
@@ -42,7 +36,10 @@ _FULL_COPULA = re.compile(
     r"(?: from (?P<old>.+?))?(?= (?:to|into)\b)|changes (?=to)|moves (?=to)|goes (?=to))(?=[\s,:])",
     re.IGNORECASE,
 )
-_THIN_COPULA = re.compile(r"(?:['’](?:s|re)(?=\s)|\s*[:=](?=\s)|\s+[–—-](?=\s))")
+_THIN_COPULA = re.compile(
+    r"(?:(?:(?<=^it)|(?<=^that)|(?<=^this)|(?<=^they)|(?<=^there))['’](?:s|re)(?=\s)|['’](?:s|re)(?=\s(?:\d|an?\s|now\b|not\b|on\s|at\s|in\s|going\b|set\b|still\b|actually\b|[\w-]+[.!]?$))|\s*[:=](?=\s)|\s+[–—-](?=\s))",
+    re.IGNORECASE,
+)
 _SUBJECT_WORDS = re.compile(r"^(?:it|that|this|these|those|there|they)$", re.IGNORECASE)
 _SET = re.compile(
     r"^(?:(?:please|let's|let us|we|i|i've|we've|i have|we have|i'll|we'll|i(?:'d| would) (?:like|love) (?:you )?to|i (?:want|need)(?: you)? to|i had to"
@@ -54,8 +51,14 @@ _SET = re.compile(
     r"|treat|consider|call)\s+(?P<what>.+)$",
     re.IGNORECASE,
 )
-_TO = re.compile(r"\s+(?:over |up |down |back |out )?(?:(?:from\s+(?P<old>.+?)\s+)?(?:to|into|at|as|with|for|on|by|down as)|=)\s+(?P<value>.+)$", re.IGNORECASE)
-_FOR_TAIL = re.compile(rf"^(?P<value>.+?)\s+(?:for|as|is what (?:i|we) \w+ (?:for|as)|to be)\s+(?P<np>{_DETERMINER}\s[^,;]+)$", re.IGNORECASE)
+_TO = re.compile(
+    r"\s+(?:over |up |down |back |out )?(?:(?:from\s+(?P<old>.+?)\s+)?(?:to|into|at|as|with|for|on|by|down as)|=)\s+(?P<value>.+)$",
+    re.IGNORECASE,
+)
+_FOR_TAIL = re.compile(
+    rf"^(?P<value>.+?)\s+(?:for|as|is what (?:i|we) \w+ (?:for|as)|to be)\s+(?P<np>{_DETERMINER}\s[^,;]+)$",
+    re.IGNORECASE,
+)
 _FOR_HEAD = re.compile(
     rf"^(?:for|as for|as to|regarding|about|on|concerning|with regards? to|with respect to|when it comes to|in terms of|re|in case of)\s+(?P<np>{_DETERMINER}\s[^,;:]+?)"
     r"\s*[,:;–—-]+\s*(?P<rest>.+)$",
@@ -87,10 +90,15 @@ _INVERSE = re.compile(
     rf"|what (?:i|we) [\w'’ ]+? (?:for|as)\s+(?={_DETERMINER}))[^,;]+)$",
     re.IGNORECASE,
 )
-_OWNER = re.compile(r"^(my|our|your|his|her|their|the|this|that)\b|^((?:my |our |the |his |her |their )?[\w-]+(?: [\w-]+)?)['’]s?\s(?=\w)", re.IGNORECASE)
+_OWNER = re.compile(
+    r"^(my|our|your|his|her|their|the|this|that)\b|^((?:my |our |the |his |her |their )?[\w-]+(?: [\w-]+)?)['’]s?\s(?=\w)",
+    re.IGNORECASE,
+)
 _ARTICLE = re.compile(r"\ban?\s+$", re.IGNORECASE)
-_PREPOSITIONS = frozenset("in at on to for with by from of about as into near under over through".split())
-_AUX = frozenset("am is are was were be been being have has had do does did will would can could should shall must m re s ve ll d just now also currently still always usually often then really have recently finally both once since already not never only mostly".split())
+_PREPOSITIONS = frozenset(["in", "at", "on", "to", "for", "with", "by", "from", "of", "about", "as", "into", "near", "under", "over", "through"])
+_AUX = frozenset(
+    ["am", "is", "are", "was", "were", "be", "been", "being", "have", "has", "had", "do", "does", "did", "will", "would", "can", "could", "should", "shall", "must", "m", "re", "s", "ve", "ll", "d", "just", "now", "also", "currently", "still", "always", "usually", "often", "then", "really", "have", "recently", "finally", "both", "once", "since", "already", "not", "never", "only", "mostly"]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,19 +209,36 @@ def _set(text: str) -> _Found | None:
     if to := _TO.search(what):
         np, value, old = what[: to.start()], at + to.start("value"), to["old"] or ""
         if verb.startswith(("replac", "swap", "trad", "exchang")) and not implicit:
-            return ("set", np, value, len(text), np) if re.match(_DETERMINER, np, re.IGNORECASE) else ("implicit", "", value, len(text), np)
+            return (
+                ("set", np, value, len(text), np)
+                if re.match(_DETERMINER, np, re.IGNORECASE)
+                else ("implicit", "", value, len(text), np)
+            )
         if implicit:
             return "implicit", "", value, len(text), old
         if re.match(rf"{_DETERMINER}\s", np, re.IGNORECASE):
             return "set", np, value, len(text), old
-        if re.match(rf"{_DETERMINER}\s", to["value"], re.IGNORECASE) and verb in ("make", "made", "put", "set", "keep", "kept", "list"):
+        if re.match(rf"{_DETERMINER}\s", to["value"], re.IGNORECASE) and verb in (
+            "make",
+            "made",
+            "put",
+            "set",
+            "keep",
+            "kept",
+            "list",
+        ):
             return "set", to["value"], at, at + to.start(), old  # "put 14 as the X"
         return None
     if implicit and len(what) > len(head) + 1:
         return "implicit", "", at + len(head) + 1, len(text), ""
-    if verb in ("make", "made", "set", "keep", "kept", "call", "consider") and re.match(rf"{_DETERMINER}\s", what, re.IGNORECASE):
+    if verb in ("make", "made", "set", "keep", "kept", "call", "consider") and re.match(
+        rf"{_DETERMINER}\s", what, re.IGNORECASE
+    ):
         pieces = tokens(what)
-        strong = next((token for token in pieces[2:] if token.kind in ("number", "name", "date")), pieces[-1] if len(pieces) > 2 else None)
+        strong = next(
+            (token for token in pieces[2:] if token.kind in ("number", "name", "date")),
+            pieces[-1] if len(pieces) > 2 else None,
+        )
         if strong:
             return "set", what[: strong.start], at + strong.start, len(text), ""
     return None
@@ -268,13 +293,17 @@ def _verb(text: str, bare: str, cued: bool) -> Claim:
                 subject.add(pieces[at].stem)
             at += 1
     first = at
-    while at < len(pieces) and (pieces[at].lower in _AUX or pieces[at].lower in ("a", "an") or pieces[at].lower.endswith("ly")):
+    while at < len(pieces) and (
+        pieces[at].lower in _AUX or pieces[at].lower in ("a", "an") or pieces[at].lower.endswith("ly")
+    ):
         at += 1
     if not subject or at >= len(pieces):
         return Claim(text, "loose", frozenset(), frozenset(), frozenset(), terms, (0, 0), "", cued)
     verb = pieces[at]
     family = _FAMILIES.get(verb.stem, verb.stem)
-    if any(token.lower in ("am", "is", "are", "was", "m", "s") for token in pieces[first:at]) and _ARTICLE.search(bare[: verb.start]):
+    if any(token.lower in ("am", "is", "are", "was", "m", "s") for token in pieces[first:at]) and _ARTICLE.search(
+        bare[: verb.start]
+    ):
         family = "be"  # "is a plumber"
     after = pieces[at + 1 :]
     prepositions = frozenset(token.lower for token in after if token.lower in _PREPOSITIONS)
@@ -283,7 +312,18 @@ def _verb(text: str, bare: str, cued: bool) -> Claim:
         prepositions |= {verb.lower}
     end = len(bare.rstrip(" .!"))
     head = _head(pieces[at:])
-    return Claim(text, "verb", frozenset({family}), frozenset(subject), prepositions, terms, (min(start, end), end), "", cued, head)
+    return Claim(
+        text,
+        "verb",
+        frozenset({family}),
+        frozenset(subject),
+        prepositions,
+        terms,
+        (min(start, end), end),
+        "",
+        cued,
+        head,
+    )
 
 
 def _head(pieces: tuple[Token, ...]) -> tuple[str, ...]:

@@ -106,7 +106,12 @@ def _parts(sentence: str) -> list[str]:
     lead = ""
     for joint in _JOINT.finditer(sentence):
         before, after = sentence[start : joint.start()].strip(" ,;"), sentence[joint.end() :]
-        if len(tokens(before)) < 2 or len(tokens(after)) < 2 or not _HAS_VERB.search(before) or not _HAS_VERB.search(after):
+        if (
+            len(tokens(before)) < 2
+            or len(tokens(after)) < 2
+            or not _HAS_VERB.search(before)
+            or not _HAS_VERB.search(after)
+        ):
             continue
         if _IMPLICIT_START.match(after) and not (cues.CHANGE.search(after) or _NEGATIVE_OR_PAST.search(before)):
             continue

@@ -72,10 +72,17 @@ class _Pass:
         claim = parse(text, clause.cued)
         if clause.old or claim.old:
             claim = replace(claim, cued=True)
+        if claim.form == "set":
+            claim = self._known_slot(claim)
         if clause.question and not (claim.form == "set" and cues.REQUEST.match(text)):
             self._mention(claim)
             return
-        if self.supersede and (what := withdrawn(text)) and claim.form not in ("set",) and self._withdraw(what, text, clause):
+        if (
+            self.supersede
+            and (what := withdrawn(text))
+            and claim.form not in ("set",)
+            and self._withdraw(what, text, clause)
+        ):
             return
         if claim.form == "implicit":
             self._implicit(clause, claim, seq)
@@ -130,7 +137,11 @@ class _Pass:
             return
         entry, same = match
         if same:
-            text = clause.text if len(claim.terms) > len(entry.claim.terms) and claim.form == entry.claim.form else entry.text
+            text = (
+                clause.text
+                if len(claim.terms) > len(entry.claim.terms) and claim.form == entry.claim.form
+                else entry.text
+            )
             sources = [*entry.sources, seq] if entry.sources else ()
             self._look_at(self.ledger.replace(entry, text, sources) if not entry.typed else entry)
         elif not self.supersede:
@@ -169,7 +180,9 @@ class _Pass:
         found = self.ledger.about(what)
         for entry in found:
             self._remove(entry)
-        return bool(found) or not (text.lower().startswith(("i ", "i'", "we ", "we'", "the ", "my ", "our ")) and of_claim(parse(text)) >= KEEP)
+        return bool(found) or not (
+            text.lower().startswith(("i ", "i'", "we ", "we'", "the ", "my ", "our ")) and of_claim(parse(text)) >= KEEP
+        )
 
     def _deny(self, claim: Claim) -> bool:
         """ "The plan is no longer A": a line that says A goes; what comes instead may follow."""
@@ -198,6 +211,16 @@ class _Pass:
         self._think_of(entry.claim)
         self.ledger.remove(entry)
 
+    def _known_slot(self, claim: Claim) -> Claim:
+        """ "Make the A B C": where the value begins is told by a line about A."""
+        entry = self.ledger.mentioned(claim.slot)
+        if entry is None or not entry.claim.slot < claim.slot:
+            return claim
+        last = max((token.end for token in tokens(claim.text) if token.stem in entry.claim.slot), default=0)
+        if not 0 < last < claim.value_at[0]:
+            return claim
+        return replace(claim, slot=entry.claim.slot, value_at=(last + 1, claim.value_at[1]))
+
     def _look_at(self, entry: Entry) -> None:
         self.focus, self.focus_entry, self.focus_at = entry.claim, entry, self._messages
         self.corrected = False
@@ -208,7 +231,10 @@ class _Pass:
 
 
 def _tells(claim: Claim) -> bool:
-    return any(token.kind != "function" for token in tokens(claim.value)) and of_claim(replace(claim, form="named")) >= KEEP
+    return (
+        any(token.kind != "function" for token in tokens(claim.value))
+        and of_claim(replace(claim, form="named")) >= KEEP
+    )
 
 
 def _fitted(entries: Iterable[Entry], limit: int, purpose: frozenset[str], weights: Weights) -> tuple[Line, ...]:

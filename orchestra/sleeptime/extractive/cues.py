@@ -79,8 +79,12 @@ HEDGE = _compile(
     r"|tempted|hypothetically|in theory|would (?:it|that)|could be|some(?:one|body) (?:said|suggested|told)|i heard"
     r"|was going to|were going to|can't decide|not decided|undecided|hop(?:e|ing) to|would love to)\b"
 )
-PAST = _compile(r"\b(?:used to|previously|formerly|back then|in the past|originally|at first|once upon|long ago|at the time)\b")
-NEGATED = _compile(r"\b(?:not|no longer|never|isn't|aren't|wasn't|doesn't|don't|won't|hasn't|haven't|can't|no)\b|n['’]t\b")
+PAST = _compile(
+    r"\b(?:used to|previously|formerly|back then|in the past|originally|at first|once upon|long ago|at the time)\b"
+)
+NEGATED = _compile(
+    r"\b(?:not|no longer|never|isn't|aren't|wasn't|doesn't|don't|won't|hasn't|haven't|can't|no)\b|n['’]t\b"
+)
 
 DENIAL = _compile(r"(?:n['’]t|\b(?:not|no longer))\s*(?:really |actually |going to be )?$")
 

@@ -88,7 +88,11 @@ class Ledger:
         if not _owners_agree(new.owner, line.owner):
             return self._overlap(new, line)
         cued = new.cued or bool(old)
-        if old and (gone := frozenset(token.stem for token in tokens(old) if token.kind != "function")) and gone <= line.terms:
+        if (
+            old
+            and (gone := frozenset(token.stem for token in tokens(old) if token.kind != "function"))
+            and gone <= line.terms
+        ):
             shared = (new.terms & line.terms) - gone
             if shared or new.form == "implicit":
                 return 0.9 + 0.01 * len(shared)
@@ -104,7 +108,9 @@ class Ledger:
         if new.form == line.form == "verb" and new.slot == line.slot and new.owner == line.owner:
             same_way = new.prepositions == line.prepositions or bool(new.prepositions & line.prepositions)
             family = bool(new.slot & FUNCTIONAL)
-            if (family and (same_way or not new.slot & {"@work"})) or (cued and same_way and new.slot != {"be"} and not ADDITIVE.search(new.text)):
+            if (family and (same_way or not new.slot & {"@work"})) or (
+                cued and same_way and new.slot != {"be"} and not ADDITIVE.search(new.text)
+            ):
                 return 0.7
         return max(self._numbers_only(new, line), self._overlap(new, line), self._same_predicate(new, line))
 
@@ -117,7 +123,10 @@ class Ledger:
             return 0.0
         more = (new.terms & line.terms) - new.owner - new.slot
         same = new.slot == line.slot and (
-            len(new.owner) > 2 or new.cued or bool(EXCLUSIVE.search(new.text)) or (bool(more) and new.prepositions == line.prepositions)
+            len(new.owner) > 2
+            or new.cued
+            or bool(EXCLUSIVE.search(new.text))
+            or (bool(more) and new.prepositions == line.prepositions)
         )
         if new.slot == {"be"}:
             same = same and bool(more)
@@ -149,7 +158,13 @@ class Ledger:
         """Two clauses that differ in numbers or dates only state the same thing with another value."""
         rest = (new.terms ^ line.terms) - new.slot - line.slot
         shared = new.terms & line.terms
-        if not shared or not rest or not (new.terms - line.terms) or not (line.terms - new.terms) or new.form != line.form:
+        if (
+            not shared
+            or not rest
+            or not (new.terms - line.terms)
+            or not (line.terms - new.terms)
+            or new.form != line.form
+        ):
             return 0.0
         kinds = _strong(new.text) | _strong(line.text)
         return 0.65 if rest <= kinds and new.slot == line.slot and not ADDITIVE.search(new.text) else 0.0
@@ -165,7 +180,11 @@ class Ledger:
         if not only_new or not only_line:
             return 0.5 if low >= 0.6 else 0.0
         need = 0.5 if new.cued else 0.55
-        return 0.4 + 0.4 * low if low >= need and high >= need and (len(shared) >= 4 or new.cued or new.owner == line.owner) else 0.0
+        return (
+            0.4 + 0.4 * low
+            if low >= need and high >= need and (len(shared) >= 4 or new.cued or new.owner == line.owner)
+            else 0.0
+        )
 
     def about(self, phrase: str) -> list[Entry]:
         """The lines that a noun phrase names: those of exactly that slot, else those that hold all of its terms."""
@@ -183,15 +202,15 @@ class Ledger:
                 exact.append(entry)
             elif claim.form in ("named", "set") and (slot < claim.slot or (claim.slot < slot and slot <= claim.terms)):
                 wider.append(entry)
-            elif slot <= claim.terms:
-                loose.append(entry)
-            elif len(slot) > 2 and self.weights.total(slot & claim.terms) >= 0.7 * self.weights.total(slot):
+            elif slot <= claim.terms or (len(slot) > 2 and self.weights.total(slot & claim.terms) >= 0.7 * self.weights.total(slot)):
                 loose.append(entry)
         return exact or wider[:1] or loose[:1]
 
     def mentioned(self, terms: frozenset[str]) -> Entry | None:
         """The line whose named slot stands whole among ``terms``."""
-        found = [entry for entry in self.near(terms) if entry.claim.form in ("named", "set") and entry.claim.slot <= terms]
+        found = [
+            entry for entry in self.near(terms) if entry.claim.form in ("named", "set") and entry.claim.slot <= terms
+        ]
         return max(found, key=lambda entry: (len(entry.claim.slot), entry.number), default=None)
 
 
@@ -235,4 +254,7 @@ def _lead(claim: Claim) -> str:
 
 def _shape(claim: Claim) -> tuple[str, bool]:
     lead, kind = _lead(claim), _kinds(claim)
-    return lead if lead in ("in", "on", "with", "a") else "", kind in ("number", "date") if lead not in ("on", "at") else True
+    return lead if lead in ("in", "on", "with", "a") else "", kind in ("number", "date") if lead not in (
+        "on",
+        "at",
+    ) else True

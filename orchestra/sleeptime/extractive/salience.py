@@ -12,9 +12,7 @@ from orchestra.sleeptime.extractive.claim import Claim, parse
 KEEP = 1.5
 _FIRST_PERSON = re.compile(r"\b(?:i|my|we|our|mine|ours|me|us)\b", re.IGNORECASE)
 _WORN = frozenset(
-    "good great nice cool awesome amazing wonderful thank sound help perfect sur welcom glad happy sorry wow haha lol lov interest thing"
-    " day tim morn bye see talk soon tak car chat fin lovely bit feel gues think know say tell way excit fun super real"
-    " look hop wait right got pretty sweet cheer keep appreciat question answer message word anyth someth everyth noth".split()
+    ["good", "great", "nice", "cool", "awesome", "amazing", "wonderful", "thank", "sound", "help", "perfect", "sur", "welcom", "glad", "happy", "sorry", "wow", "haha", "lol", "lov", "interest", "thing", "day", "tim", "morn", "bye", "see", "talk", "soon", "tak", "car", "chat", "fin", "lovely", "bit", "feel", "gues", "think", "know", "say", "tell", "way", "excit", "fun", "super", "real", "look", "hop", "wait", "right", "got", "pretty", "sweet", "cheer", "keep", "appreciat", "question", "answer", "message", "word", "anyth", "someth", "everyth", "noth"]
 )
 
 

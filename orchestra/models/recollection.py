@@ -1,0 +1,137 @@
+"""What a request remembers: the sentences of its memory blocks and of its conversation, and which of them answer a question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestra.core.messages import Message
+from orchestra.core.sentences import is_question, sentences
+from orchestra.core.terms import Token, TokenKind, Weights, tokens
+
+_ENVELOPE = re.compile(r"<memory_blocks>(.*?)</memory_blocks>", re.DOTALL)
+_VALUE = re.compile(r"<value>(.*?)</value>", re.DOTALL)
+_NEUTRALISED = re.compile(r"<\\(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*>)")
+_ASKED = re.compile(
+    r"^(?:(?:and|so|but|then|ok(?:ay)?|hey|hi|hello|please|sorry|also|well)[,\s]+)*(?:who|whom|whose|what|which|when|where|why|how"
+    r"|(?:can|could|would|will) you (?:please )?(?:tell|remind)|do (?:you|i|we)|did (?:you|i|we)|am i|is my|are my|remind me|tell me)\b",
+    re.IGNORECASE,
+)
+_WANTED: tuple[tuple[re.Pattern[str], frozenset[TokenKind]], ...] = (
+    (re.compile(r"\bhow (?:much|many|long|old|far|big|often|high|tall|large)\b", re.IGNORECASE), frozenset({"number"})),
+    (
+        re.compile(r"\b(?:when|what (?:time|day|date|year|month)|which (?:day|date|year|month))\b", re.IGNORECASE),
+        frozenset({"date", "number"}),
+    ),
+    (re.compile(r"\b(?:where|which (?:place|city|country)|who|whom|whose)\b", re.IGNORECASE), frozenset({"name"})),
+)
+_ABOUT_ASKING = frozenset(
+    ["tell", "remind", "rememb", "know", "say", "mention", "again", "call", "go", "get", "think", "exact", "want", "need", "like", "ask", "current", "now", "still"]
+)
+_GENERAL = re.compile(r"\b(?:about (?:me|us)|remember|(?:you|we|i) know|told you|in memory|noted)\b", re.IGNORECASE)
+ENOUGH = 0.4
+MOST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence that may answer, with where it comes from; a larger ``order`` is newer."""
+
+    text: str
+    origin: Literal["block", "history"]
+    order: int
+    pieces: tuple[Token, ...]
+
+    @property
+    def stems(self) -> frozenset[str]:
+        """The stems of its telling words."""
+        return frozenset(token.stem for token in self.pieces if token.kind != "function")
+
+
+def block_sentences(system: str) -> list[Sentence]:
+    """The sentences in the values of the memory blocks of a system message, in order."""
+    out: list[Sentence] = []
+    for envelope in _ENVELOPE.findall(system):
+        for value in _VALUE.findall(envelope):
+            for text in sentences(_NEUTRALISED.sub(r"<\1/", value)):
+                out.append(Sentence(text, "block", len(out), tokens(text)))
+    return out
+
+
+def history_sentences(messages: Iterable[Message], *, own: Sequence[str]) -> list[Sentence]:
+    """The statements of a conversation in order; what begins with a phrase of ``own`` is this model's and left out."""
+    out: list[Sentence] = []
+    for message in messages:
+        if message.role == "system" or (message.role == "assistant" and message.text.startswith(tuple(own))):
+            continue
+        for text in sentences(message.text):
+            if not is_question(text):
+                out.append(Sentence(text, "history", len(out), tokens(text)))
+    return out
+
+
+def questions(text: str) -> list[str]:
+    """The sentences of ``text`` that ask for something."""
+    return [sentence for sentence in sentences(text) if is_question(sentence) or _ASKED.match(sentence)]
+
+
+def answers(question: str, known: Sequence[Sentence]) -> list[str]:
+    """The sentences of ``known`` that answer ``question``, best first, at most three; none when too little of it occurs.
+
+    The measure is the share of the question's terms, each by how rare it is, that a sentence has; kinds of words that the question asks for
+    (numbers for "how much", dates for "when", names for "who" and "where"), blocks and newer sentences win among near equals.
+    """
+    asked = [token for token in tokens(question) if token.kind != "function" and token.stem not in _ABOUT_ASKING]
+    wanted = frozenset(token.stem for token in asked)
+    if not wanted:
+        newest = [sentence.text for sentence in known if sentence.origin == "block"][-MOST:]
+        return newest if _GENERAL.search(question) else []
+    weights = Weights(sentence.stems for sentence in known)
+    whole = weights.total(wanted)
+    kinds = next((kinds for pattern, kinds in _WANTED if pattern.search(question)), frozenset[TokenKind]())
+    scored: list[tuple[float, Sentence]] = []
+    for sentence in known:
+        share = weights.total(wanted & sentence.stems) / whole
+        if share >= ENOUGH:
+            scored.append((share + _liking(sentence, wanted, kinds, len(known)), sentence))
+    if not scored:
+        return []
+    scored.sort(key=lambda item: (-item[0], -item[1].order))
+    best = scored[0][1]
+    out, covered = [best.text], best.stems & wanted
+    for score, sentence in scored[1:]:
+        more = (sentence.stems & wanted) - covered
+        if len(out) < MOST and more and score >= 0.5 * scored[0][0] and sentence.text not in out:
+            out.append(sentence.text)
+            covered |= more
+    return out
+
+
+def _liking(sentence: Sentence, wanted: frozenset[str], kinds: frozenset[TokenKind], many: int) -> float:
+    rest = [token for token in sentence.pieces if token.kind != "function" and token.stem not in wanted]
+    liking = 0.15 if sentence.origin == "block" else 0.0
+    if kinds and any(token.kind in kinds for token in rest):
+        liking += 0.2
+    if not rest:
+        liking -= 0.3  # it only repeats the question
+    if len(rest) > 20:
+        liking -= 0.1
+    return liking + 0.1 * sentence.order / (many + 1)
+
+
+def key_sentence(text: str) -> str:
+    """The sentence of ``text`` that says most, by its telling words, numbers and names; empty when none says anything."""
+    best, top = "", 0.0
+    for sentence in sentences(text):
+        telling = [token for token in tokens(sentence) if token.kind != "function" and token.stem not in _POLITE]
+        worth = min(len(telling), 8) + sum(token.kind in ("number", "date", "name") for token in telling)
+        if worth > top:
+            best, top = sentence, worth
+    return best
+
+
+_POLITE = frozenset(
+    ["good", "morn", "even", "afternoon", "great", "nic", "fin", "thank", "bye", "welcom", "sur", "perfect", "cool", "wow", "sorry", "alright", "greet", "day", "night"]
+)
