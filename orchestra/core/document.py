@@ -102,7 +102,9 @@ class Document:
         """
         data = _put(self.data, path, value, set_by)
         rest = self.without(path)
-        texts = dict(rest.written) if written is None or isinstance(value, str) else {**rest.written, path: written}
+        texts = (
+            dict(rest.written) if written is None or isinstance(value, str | None) else {**rest.written, path: written}
+        )
         return replace(rest, data=data, written=texts, set_by={**rest.set_by, path: set_by})  # type: ignore[arg-type]
 
     def without(self, path: KeyPath) -> Document:

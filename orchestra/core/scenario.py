@@ -74,5 +74,5 @@ class Scenario(BaseModel):
     """Whether the player waits for the passes that are due before it sends the next turn."""
     limits: Limits | None = None
     """Limits of one run; they replace the agent's own."""
-    # Attribute docstrings are read from the source, and that misses one on the last lines of a file.
-    expect: Expectation = Field(default=Expectation(), description="Checks after the play; a miss is exit code 1.")
+    expect: Expectation = Expectation()
+    """What must hold after the play; a miss is exit code 1."""
