@@ -67,7 +67,9 @@ def stop(data_dir: Path, *, timeout: float = 60.0) -> Stopped:
     files = Files(data_dir.absolute())
     deadline = time.monotonic() + timeout
     seen, looks_in_use = False, 0
-    while not _free(files.supervisor_lock):
+    running = Running.read_live(files)
+    # The process too, where it is known: it lets go of its lock a moment before it is gone.
+    while not _free(files.supervisor_lock) or (running is not None and running.supervisor.alive()):
         seen = True
         # In use: it runs and the users' lock is taken. (Taken and not running: it is stopping, or just starting.)
         # Several looks in a row, since another stop() has that lock for a moment just to see whether it is free.

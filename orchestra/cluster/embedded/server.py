@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from urllib.parse import quote
 
 from orchestra.cluster.embedded.launch import start_supervisor
 from orchestra.cluster.embedded.supervisor.endpoint import probe
-from orchestra.cluster.embedded.supervisor.files import Files
+from orchestra.cluster.embedded.supervisor.files import Files, tail
 from orchestra.cluster.embedded.supervisor.locks import Lock
 from orchestra.cluster.embedded.supervisor.running import Failure, Running
 from orchestra.core.errors import EmbeddedServerError
@@ -81,6 +82,10 @@ class EmbeddedServer:
         return server
 
     def _begin(self, timeout: float) -> None:
+        if sys.platform == "win32":
+            raise EmbeddedServerError(
+                str(self.data_dir), "it does not run on Windows; give redis.url a server's address"
+            )
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.ensure(timeout=timeout)
@@ -166,7 +171,9 @@ class EmbeddedServer:
                         continue
                     vanished += 1
                     if vanished == _VANISHED_LIMIT:
-                        raise EmbeddedServerError(str(self.data_dir), "its supervisor is ended again and again")
+                        problem = f"its supervisor ended {vanished} times before it was ready"
+                        log = tail(self._files.supervisor_log)
+                        raise EmbeddedServerError(str(self.data_dir), f"{problem}:\n{log}" if log else problem)
                 else:
                     claim.close()
             pauses.wait("it was not ready in time; try again with a longer timeout")

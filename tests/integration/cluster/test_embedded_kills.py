@@ -158,6 +158,25 @@ def test_a_supervisor_killed_in_its_stop_leaves_the_data_to_one_server(data_dir:
     assert servers_in(data_dir) == [newcomer.server] != [user.server]
 
 
+@pytest.mark.parametrize("left", ["", "{", "[]"], ids=["empty", "half", "other"])
+def test_what_a_power_cut_left_of_the_passing_files(data_dir: Path, left: str) -> None:
+    data_dir.mkdir()
+    for name in ("running.json", "failure.json", "server.lock"):
+        (data_dir / name).write_text(left)
+    with EmbeddedServer.acquire(data_dir) as server, client(server.url) as asking:
+        assert asking.ping()
+
+
+def test_a_starter_that_blocks_signals(data_dir: Path) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD})
+    try:
+        server = EmbeddedServer.acquire(data_dir)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    server.release()
+    wait_for("the server to stop by itself", lambda: gone(data_dir), limit=10)
+
+
 def test_users_that_come_as_the_last_one_goes_always_get_a_server(data_dir: Path) -> None:
     for step in range(12):
         with EmbeddedServer.acquire(data_dir) as server, client(server.url) as asking:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -20,6 +21,8 @@ def main() -> None:
         os._exit(0)
     os.setsid()
     os.umask(0o077)  # what the agents remember is for this user only, also in a directory that others may read
+    # A mask is inherited: a starter's thread that blocks signals would make supervisor and server deaf to theirs.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.set_inheritable(settings.report, False)
     os.set_inheritable(settings.lock, False)
     lock = Lock(Files(Path(settings.data_dir)).supervisor_lock, settings.lock)

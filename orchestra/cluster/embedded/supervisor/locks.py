@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
+import sys
 import threading
 from pathlib import Path
+
+if sys.platform != "win32":  # there the module can be imported, and acquire() says that there is no server
+    import fcntl
 
 # An flock belongs to the open file description, which a forked child shares with its parent: a child that outlives a
 # killed user would hold the user's lock on. Exec'd children are kept from it by O_CLOEXEC; forked ones close it here.
@@ -85,4 +88,5 @@ def _close_in_child() -> None:
     _guard.release()
 
 
-os.register_at_fork(before=_guard.acquire, after_in_parent=_guard.release, after_in_child=_close_in_child)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_guard.acquire, after_in_parent=_guard.release, after_in_child=_close_in_child)

@@ -32,14 +32,16 @@ class Running:
     @classmethod
     def read(cls, files: Files) -> Running | None:
         """What was published last, None when there is nothing."""
-        text = read_text(files.running)
-        if text is None:
-            return None
-        data = json.loads(text)
-        server = data.pop("server")
-        return cls(
-            supervisor=Process(**data.pop("supervisor")), server=None if server is None else Process(**server), **data
-        )
+        try:
+            data = json.loads(read_text(files.running) or "")
+            server = data.pop("server")
+            return cls(
+                supervisor=Process(**data.pop("supervisor")),
+                server=None if server is None else Process(**server),
+                **data,
+            )
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None  # Not there, or empty after a power cut: it is not synced, since no supervisor survives one.
 
     @classmethod
     def read_live(cls, files: Files) -> Running | None:
@@ -62,5 +64,7 @@ class Failure:
     @classmethod
     def read(cls, files: Files) -> Failure | None:
         """The last one, None when the last server became ready."""
-        text = read_text(files.failure)
-        return None if text is None else cls(**json.loads(text))
+        try:
+            return cls(**json.loads(read_text(files.failure) or ""))
+        except (ValueError, TypeError):
+            return None
