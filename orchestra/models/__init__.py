@@ -6,6 +6,7 @@ from orchestra.models.providers import ProviderModel, close_connections
 from orchestra.models.registry import ModelSpec, describe_auto, resolve
 from orchestra.models.retries import RetryingModel
 from orchestra.models.scripted import ScriptedModel, ScriptedReply
+from orchestra.models.windows import context_window
 
 __all__ = [
     "FallbackModel",
@@ -16,6 +17,7 @@ __all__ = [
     "ScriptedModel",
     "ScriptedReply",
     "close_connections",
+    "context_window",
     "describe_auto",
     "resolve",
 ]

@@ -20,9 +20,17 @@ from orchestra.models.surrogates import WholeText
 
 
 async def context_window(access: Access, name: str) -> int | None:
-    """The model's window in tokens, as the client library knows it."""
-    model = await connections().model(access, name)
-    return model.context_window
+    """The model's window in tokens, as the client library knows it.
+
+    Raises:
+        ModelError: the model cannot be made: its client library or something that it needs is missing.
+    """
+    failure: ModelError
+    try:
+        return (await connections().model(access, name)).context_window
+    except Exception as error:
+        failure = converted(error, model=f"{access.provider}:{name}", provider=access.provider)
+    raise failure
 
 
 async def close() -> None:

@@ -18,7 +18,7 @@ from orchestra.core.jsontext import Json
 from orchestra.core.messages import Message, Part, ToolCall
 from orchestra.core.model import Delta, Model, ModelReply, ModelRequest, ToolSpec, Usage
 from orchestra.core.tokens import message_tokens
-from orchestra.models import FallbackModel, ProviderModel, RetryingModel, close_connections
+from orchestra.models import FallbackModel, ProviderModel, RetryingModel, close_connections, context_window
 from orchestra.testing import ScriptedModel
 from tests.openai_server import OVERFLOW, Answer, Body, Called, Fault, OpenAIServer, Reaction, echo, in_order
 
@@ -468,6 +468,22 @@ async def test_a_model_travels_without_its_key(serve: Callable[..., OpenAIServer
     assert b"sk-mine" not in pickled
     await answered(pickle.loads(pickled))
     assert server.requests[0]["seed"] == 3
+
+
+async def test_the_window_is_the_smallest_that_the_library_knows(serve: Callable[..., OpenAIServer]) -> None:
+    server = serve()
+    known = await context_window(RetryingModel(model("openai-responses:gpt-5-mini")))
+    assert known is not None
+    assert known >= 100_000
+    smaller = await context_window(model("openai-responses:gpt-3.5-turbo"))
+    assert smaller is not None
+    assert smaller < known
+    several = FallbackModel([model("openai-responses:gpt-5-mini"), model("openai-responses:gpt-3.5-turbo")])
+    assert await context_window(several) == smaller
+    assert await context_window(model("openai:a-model-of-ones-own")) is None
+    assert await context_window(ProviderModel("cohere:command-r")) is None
+    assert await context_window(ScriptedModel(["hi"])) is None
+    assert server.requests == []
 
 
 FIRST_USE = """

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from orchestra.core.errors import ConfigError, InputError, ModelNotConfigured
+from orchestra.core.messages import Message
+from orchestra.core.model import ModelReply, ModelRequest
 from orchestra.models import (
     FallbackModel,
     FunctionModel,
@@ -54,6 +56,15 @@ def test_a_provider_is_retried_and_a_list_falls_back() -> None:
     assert resolve(["openai:gpt-5-mini"]) is resolve("openai:gpt-5-mini")
     with pytest.raises(InputError):
         resolve([])
+
+
+async def test_the_extractive_model_needs_nothing() -> None:
+    model = resolve("extractive")
+    assert model is resolve("extractive")
+    assert resolve("auto", environment={}).name == "extractive"
+    items = [item async for item in model.stream(ModelRequest((Message("user", "I live in Kyoto."),)))]
+    assert isinstance(items[-1], ModelReply)
+    assert "Kyoto" in items[-1].message.text
 
 
 def test_a_model_is_itself_and_a_stored_script_is_read() -> None:
