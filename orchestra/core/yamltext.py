@@ -21,9 +21,26 @@ _FLOAT = r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 
 
 class _Loader(yaml.SafeLoader):
-    """Resolves plain scalars by the YAML 1.2 core rules, except that a number with leading zeros is text."""
+    """Reads plain scalars by the YAML 1.2 core rules, except that a number with leading zeros is text."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 (the parent's attribute)
+    _in_plain = False
+
+    def scan_plain(self) -> yaml.ScalarToken:
+        """A plain scalar, in which a question mark is a character like any other: ``[Which one?]``."""
+        self._in_plain = True
+        try:
+            return super().scan_plain()
+        finally:
+            self._in_plain = False
+
+    def peek(self, index: int = 0) -> str:
+        """The character ahead. The parent ends a plain scalar within brackets at ``?``, as YAML 1.1 had it.
+
+        Only its decisions go through here; the text itself is taken from the buffer.
+        """
+        character = str(super().peek(index))
+        return "x" if self._in_plain and character == "?" else character
 
 
 for _kind, _pattern, _first in (

@@ -44,6 +44,9 @@ def read(text: str, **variables: str) -> dict[str, object]:
         ('"true"', "true"),
         ("[1, {a: b}]", [1, {"a": "b"}]),
         ("!!str 3", "3"),
+        ("[Which one?, a ?b c?]", ["Which one?", "a ?b c?"]),
+        ("{a: Why?, b: c}", {"a": "Why?", "b": "c"}),
+        ("{? a : b}", {"a": "b"}),
     ],
 )
 def test_scalars_are_what_yaml_1_2_says_and_dates_are_text(text: str, value: object) -> None:

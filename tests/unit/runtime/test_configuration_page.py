@@ -1,0 +1,77 @@
+"""The page docs/configuration.md: its examples load, and its tables name every key."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from orchestra.core.agent import Agent, Budget, Conversation, Limits, Sleeptime
+from orchestra.core.blocks import Block
+from orchestra.core.cluster import ClusterConfig, HostsConfig, RayConfig, RedisConfig
+from orchestra.core.errors import ConfigErrors
+from orchestra.core.scenario import Expectation, Scenario
+from orchestra.runtime.agent_file import load_agent, load_agents
+from orchestra.runtime.cluster_file import load_cluster
+from orchestra.runtime.environment import CLUSTER_VARIABLES, MODEL_VARIABLE
+from orchestra.runtime.scenario_file import load_scenario
+
+PAGE = (Path(__file__).parents[3] / "docs/configuration.md").read_text(encoding="utf-8")
+NAMED = re.compile(r"^```\w+\n# (\S+/\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MODELS = [
+    Agent, Block, Budget, ClusterConfig, Conversation, Expectation, HostsConfig, Limits, RayConfig, RedisConfig,
+    Scenario, Sleeptime,
+]  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of the page, in a directory of their own."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in NAMED.findall(PAGE):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_examples_are_a_project_that_loads(project: Path) -> None:
+    assert [agent.name for agent in load_agents("agents", environment={})] == ["desk", "travel"]
+    assert load_cluster("configs/cluster.yaml", environment={}).code == (project / "tools",)
+    for name in ("trip", "desk"):
+        assert load_scenario(f"configs/{name}.yaml", environment={}).warnings == ()
+
+
+def test_the_overrides_of_the_page_work(project: Path) -> None:
+    [command] = re.findall(r"^orchestra run (\S+) (.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    loaded = load_scenario(command[0], overrides=re.findall(r"--set (\S+)", command[1]), environment={})
+    assert loaded.scenario.session == "ana-2"
+    assert loaded.cluster.hosts.primary == 2
+    assert loaded.agents[0].sleeptime is not None
+    assert (loaded.agents[0].sleeptime.every, loaded.agents[0].blocks[1].limit) == (2, 3000)
+
+
+def test_the_messages_of_the_page_are_the_real_ones(project: Path) -> None:
+    [shown] = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    front = "---\nname: travel\ndescription: x\nmodel: auto\n\nblocks:\n  - {label: a, limt: 3}\n---\n"
+    (project / "agents/travel.md").write_text(front)
+    with pytest.raises(ValueError) as caught:
+        load_agent("agents/travel.md", environment={})
+    (project / "agents/travel.md").write_text("---\nname: travel\n---\n")
+    (project / "configs/trip.yaml").write_text(
+        "cluster: cluster.yaml\n\nagents: [../agents/travel.md]\nrun: travle\nturns: [x]\n"
+    )
+    with pytest.raises(ValueError) as also:
+        load_scenario("configs/trip.yaml", environment={})
+    assert not isinstance(also.value, ConfigErrors)
+    assert f"{caught.value}\n{also.value}\n" == shown
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_every_key_is_on_the_page(model: type[BaseModel]) -> None:
+    for name in model.model_fields:
+        assert re.search(rf"`(\w+\.)?{name}(\.\w+)?`", PAGE), name
+
+
+def test_every_variable_is_on_the_page() -> None:
+    for name in (*CLUSTER_VARIABLES, MODEL_VARIABLE):
+        assert f"`{name}`" in PAGE
