@@ -30,4 +30,8 @@ LATER_VALUES: Mapping[tuple[str, str], frozenset[str]] = {
     ("Conversation", "strategy"): frozenset({"window", "summarizing"}),
 }
 
+LATER_MAPPINGS: Mapping[tuple[str, str], str] = {
+    ("Conversation", "history_limit"): "a limit for each user",
+}
+
 NOT_YET = "not in this version yet"

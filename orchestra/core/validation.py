@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from orchestra.core.document import Document, KeyPath, has, nearest, parse_field
 from orchestra.core.errors import ConfigError, ConfigErrors
-from orchestra.core.later import LATER_KEYS, LATER_VALUES, NOT_YET
+from orchestra.core.later import LATER_KEYS, LATER_MAPPINGS, LATER_VALUES, NOT_YET
 
 M = TypeVar("M", bound=BaseModel)
 _SHOWN = 60
@@ -144,7 +144,10 @@ def _explained(
     if wanted and not out:
         allowed = " or ".join(dict.fromkeys(wanted))
         value = document.get(path)
-        if value is None:
+        later = _later_mapping(model, path) if isinstance(value, Mapping) else ""
+        if later:
+            out.append(document.fault(path, f"{later} is {NOT_YET}", f"It must be {allowed}"))
+        elif value is None:
             out.append(document.fault(path, f"has no value; it must be {allowed}", "Give it one or remove the key"))
         else:
             out.append(document.fault(path, f"must be {allowed}, not {_shown(document, path)}"))
@@ -158,6 +161,12 @@ def _unknown_key(model: type[BaseModel], document: Document, path: KeyPath) -> C
         return document.fault(path, f"the key {key!r} is {NOT_YET}", "Remove it")
     known = keys_at(model, path[:-1])
     return document.fault(path, f"there is no key {key!r}", nearest(key, known) or f"There are: {', '.join(known)}")
+
+
+def _later_mapping(model: type[BaseModel], path: KeyPath) -> str:
+    """What a mapping at ``path`` will mean one day, if it will."""
+    places = [(found.__name__, str(path[-1])) for found in _models(_types(model, path[:-1]))] if path else []
+    return next((LATER_MAPPINGS[place] for place in places if place in LATER_MAPPINGS), "")
 
 
 def _not_one_of(model: type[BaseModel], document: Document, path: KeyPath, detail: ErrorDetails) -> ConfigError:

@@ -164,6 +164,8 @@ class _Places:
 
     def absolute(self, agent: Agent) -> Agent:
         model = agent.model
+        if model == ():
+            self.errors.append(self.document.fault(("model",), "the list names no model", "Name one, or write auto"))
         if isinstance(model, tuple):
             model = tuple(self.model(one, ("model", i)) for i, one in enumerate(model))
         elif isinstance(model, str):

@@ -47,6 +47,7 @@ FAULTS: list[tuple[type[BaseModel], str, int, str, str, str]] = [
     (Agent, "name: a\nsleeptime: {trigger: {tokens: 9}}", 2, "sleeptime.trigger", "'tokens' is not in this", "turns"),
     (Agent, "name: a\nsleeptime: {blocks: [b]}", 2, "sleeptime.blocks[0]", "declares no block 'b'", "none"),
     (Agent, "name: a\nconversation: {offload: {}}", 2, "conversation.offload", "not in this version yet", ""),
+    (Agent, "name: a\nconversation: {history_limit: {default: 4}}", 2, "conversation.history_limit", "not in this", ""),
     (ClusterConfig, "namespace: Big", 1, "namespace", "lower-case letters", ""),
     (ClusterConfig, "redis: {url: localhost}", 1, "redis.url", "use embedded, redis://", ""),
     (ClusterConfig, "ray: {address: ray://a:1}", 1, "redis.url", "listens on this machine only", "a server that all"),

@@ -59,6 +59,7 @@ FAULTS = [
     ("hooks: ['nowhere.py:f']", 3, "hooks[0]", "nowhere.py: there is no such file"),
     ("model: gpt-5-mini", 3, "model", "'gpt-5-mini' names no provider"),
     ("model: [auto, 'openai:']", 3, "model[1]", "'openai:' names no provider"),
+    ("model: []", 3, "model", "the list names no model"),
     ("model: scripted:nowhere.yaml", 3, "model", "nowhere.yaml: there is no such file"),
     ("sleeptime: {model: gpt}", 3, "sleeptime.model", "'gpt' names no provider"),
     ("sleeptime: {script: nowhere.yaml}", 3, "sleeptime.script", "nowhere.yaml: there is no such file"),
