@@ -7,6 +7,7 @@ from pydantic_ai import messages as library
 from pydantic_ai.usage import RequestUsage
 
 from orchestra.core.errors import ModelError
+from orchestra.core.jsontext import Json
 from orchestra.core.messages import Message, Part, ToolCall
 from orchestra.core.model import ModelRequest, ToolSpec
 from orchestra.models.conversion import model_reply, request_messages, request_parameters
@@ -59,6 +60,7 @@ def test_parts_of_each_kind() -> None:
     (message,) = request_messages((Message("user", parts),), system="openai")
     (part,) = message.parts
     assert isinstance(part, library.UserPromptPart)
+    assert not isinstance(part.content, str)
     text, png, jpg, pdf, link, data = part.content
     assert (text, data) == ("Look.", '{"score":7}')
     assert isinstance(png, library.BinaryContent)
@@ -114,9 +116,9 @@ def test_a_call_without_a_name_is_no_call() -> None:
 
 
 def test_schemas_of_tools_go_out_as_they_are_given() -> None:
-    schema = {"type": "object", "properties": {"n": {"type": "integer", "default": 3}}}
+    schema: dict[str, Json] = {"type": "object", "properties": {"n": {"type": "integer", "default": 3}}}
     parameters = request_parameters(
-        ModelRequest((), (ToolSpec("f", "does it", schema),), output_schema={"type": "object", "title": "Out"}),  # type: ignore[dict-item]
+        ModelRequest((), (ToolSpec("f", "does it", schema),), output_schema={"type": "object", "title": "Out"}),
         native_schema=False,
     )
     (tool,) = parameters.function_tools

@@ -23,7 +23,7 @@ from orchestra.models import (
     ("spec", "hint"),
     [
         ("opnai:gpt-5-mini", "did you mean 'openai'"),
-        ("antropic:claude", "did you mean 'anthropic'"),
+        ("antropic:some-model", "did you mean 'anthropic'"),
         ("script:replies.yaml", "did you mean 'scripted'"),
         ("extractiv", "did you mean 'extractive'"),
         ("gpt-5-mini", "provider:name"),
@@ -45,10 +45,10 @@ def test_the_same_name_is_the_same_object() -> None:
 
 
 def test_a_provider_is_retried_and_a_list_falls_back() -> None:
-    model = resolve("anthropic:claude-haiku-4-5")
+    model = resolve("anthropic:some-model")
     assert isinstance(model, RetryingModel)
     assert isinstance(model.model, ProviderModel)
-    assert model.name == "anthropic:claude-haiku-4-5"
+    assert model.name == "anthropic:some-model"
     several = resolve(["openai:gpt-5-mini", "groq:qwen", ScriptedModel(["hi"])])
     assert isinstance(several, FallbackModel)
     assert several.name == "openai:gpt-5-mini, groq:qwen, scripted:inline"

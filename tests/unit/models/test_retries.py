@@ -132,7 +132,8 @@ async def test_an_answer_without_a_reply_is_an_error() -> None:
         name = "test:mute"
 
         async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | ModelReply]:
-            for item in ():
+            nothing: tuple[ModelReply, ...] = ()
+            for item in nothing:
                 yield item
 
     with pytest.raises(ModelError, match="without a reply"):

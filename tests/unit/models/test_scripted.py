@@ -96,7 +96,7 @@ async def test_a_delayed_reply_can_be_cancelled() -> None:
 
 
 async def test_it_survives_pickling_and_its_json_form_without_the_requests() -> None:
-    lines = [
+    lines: list[ModelReply | ScriptedReply | str] = [
         reply("one", calls=[call("a", x={"y": [1, None]})]),
         ScriptedReply(error="overflow", problem="too much"),
         "three",
