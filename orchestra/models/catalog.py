@@ -42,7 +42,6 @@ PROVIDERS: dict[str, ProviderNeeds] = {
     "cerebras": ProviderNeeds(("CEREBRAS_API_KEY",)),
     "deepseek": ProviderNeeds(("DEEPSEEK_API_KEY",)),
     "fireworks": ProviderNeeds(("FIREWORKS_API_KEY",)),
-    "github": ProviderNeeds(("GITHUB_API_KEY",)),
     "moonshotai": ProviderNeeds(("MOONSHOTAI_API_KEY",)),
     "nebius": ProviderNeeds(("NEBIUS_API_KEY",)),
     "ollama": ProviderNeeds(("OLLAMA_BASE_URL", "OLLAMA_API_KEY")),

@@ -11,6 +11,7 @@ import pytest
 from orchestra.core.errors import ContextOverflow, ModelError, ModelNotConfigured, ModelUnavailable
 from orchestra.core.model import Delta
 from orchestra.models import FallbackModel, ProviderModel, RetryingModel
+from orchestra.models.catalog import PROVIDERS
 from orchestra.testing import ScriptedModel
 from tests.integration.models.asking import KEY, answered, asked, at_once, model
 from tests.openai_server import OVERFLOW, Answer, Fault, OpenAIServer, in_order
@@ -65,6 +66,18 @@ async def test_a_missing_key_names_the_variable(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(ModelNotConfigured, match="OPENAI_API_KEY, or OPENAI_BASE_URL"):
         await answered(model())
+
+
+@pytest.mark.parametrize("provider", [name for name, needs in PROVIDERS.items() if needs.module == "openai"])
+async def test_each_provider_that_is_not_configured_names_its_variable(
+    monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    for needs in PROVIDERS.values():
+        for variable in needs.variables:
+            monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(ModelNotConfigured) as caught:
+        await answered(model(f"{provider}:some-model"))
+    assert PROVIDERS[provider].variables[0] in str(caught.value)
 
 
 async def test_a_missing_library_says_what_to_install() -> None:

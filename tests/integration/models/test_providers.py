@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from orchestra.core.errors import ModelError
+from orchestra.core.errors import ModelError, ModelUnavailable
 from orchestra.core.jsontext import Json
 from orchestra.core.messages import Message, Part, ToolCall
 from orchestra.core.model import ModelRequest, Usage
 from orchestra.core.tokens import message_tokens
 from tests.integration.models.asking import FORECAST, KEY, answered, asked, model, shown
-from tests.openai_server import Answer, Body, Called, OpenAIServer, Reaction
+from tests.openai_server import Answer, Body, Called, Fault, OpenAIServer, Reaction, in_order
 
 # --- words ----------------------------------------------------------------------------------------------------------
 
@@ -185,3 +185,24 @@ async def test_an_output_schema_is_the_servers_to_keep(serve: Callable[..., Open
     wanted = server.requests[0]["response_format"]
     assert (wanted["type"], wanted["json_schema"]["name"]) == ("json_schema", "Review")
     assert wanted["json_schema"]["schema"]["properties"] == {"score": {"type": "integer"}}
+
+
+# --- other providers ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("provider", ["vllm", "ollama"])
+async def test_another_provider_is_reached_the_way_its_own_variables_say(
+    serve: Callable[..., OpenAIServer], monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    server = serve(in_order(Answer(WORDS, [Called("forecast", {"city": "京都"})]), Fault(503)))
+    for variable, value in (("BASE_URL", server.base_url), ("API_KEY", KEY)):
+        monkeypatch.setenv(f"{provider.upper()}_{variable}", value)
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    deltas, got = await answered(model(f"{provider}:some-model"), asked(tools=(FORECAST,)))
+    assert shown(deltas) == WORDS == got.message.text
+    assert dict(got.message.tool_calls[0].arguments) == {"city": "京都"}
+    assert got.model == f"{provider}:some-model"
+    with pytest.raises(ModelUnavailable):
+        await answered(model(f"{provider}:some-model"))
+    assert (len(server.requests), server.connections) == (2, 1)  # the client library retried nothing
