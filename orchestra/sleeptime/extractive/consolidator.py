@@ -11,7 +11,8 @@ from orchestra.sleeptime.extractive.claim import Claim, parse
 from orchestra.sleeptime.extractive.clauses import Clause, clauses
 from orchestra.sleeptime.extractive.ledger import Entry, Ledger
 from orchestra.sleeptime.extractive.line import Line, Said
-from orchestra.sleeptime.extractive.rewriting import affirmed, with_value, without_old
+from orchestra.sleeptime.extractive.nouns import GENERIC_WORDS
+from orchestra.sleeptime.extractive.rewriting import affirmed, as_note, with_value, without_old
 from orchestra.sleeptime.extractive.salience import KEEP, of_claim, request_constraint, salience
 from orchestra.sleeptime.extractive.withdrawal import withdrawn
 
@@ -84,8 +85,10 @@ class _Pass:
             and self._withdraw(what, text, clause)
         ):
             return
-        if claim.form == "implicit":
+        if claim.form == "implicit" or self._continues(claim):
             self._implicit(clause, claim, seq)
+            return
+        if self._empty(claim):
             return
         self._state(clause, claim, seq)
 
@@ -102,12 +105,45 @@ class _Pass:
         if any(token.kind in ("number", "name", "date") for token in tokens(text)) and claim.form != "implicit":
             self._store(clause, claim, seq)
 
+    def _empty(self, claim: Claim) -> bool:
+        """Whether a clause names a known slot and gives no value: it takes the slot back, or only talks about it."""
+        entry = self.ledger.mentioned(claim)
+        if entry is None:
+            if claim.phrases and not claim.terms - set(claim.phrases[-1]) - GENERIC_WORDS and cues.WRONG.search(claim.text):
+                self._think_of(parse(f"The {' '.join(claim.phrases[-1])} is it"))
+                return True
+            return False
+        named = entry.claim.slot if entry.claim.form in ("named", "set") else frozenset[str]()
+        if not named:
+            named = frozenset(term for phrase in claim.phrases for term in phrase if term in entry.claim.terms)
+        if claim.terms - named - GENERIC_WORDS or not named:
+            return False
+        if not cues.ENDING.search(claim.text) or cues.HEDGE.search(claim.text) or not self.supersede:
+            self._look_at(entry)
+            self.corrected = claim.cued or bool(cues.WRONG.search(claim.text))
+        else:
+            self._remove(entry)
+        return True
+
+    def _continues(self, claim: Claim) -> bool:
+        """ "I want B", right after A was taken back: the slot is still that of A."""
+        return (
+            self.corrected
+            and self.focus_at == self._messages
+            and claim.form == "verb"
+            and claim.owner == {"self"}
+            and claim.slot <= GENERIC_WORDS
+            and not claim.phrases
+            and 0 < len(claim.terms) <= 3
+        )
+
     # --- the parts of a pass ---------------------------------------------------------------------------------------
 
     def _state(self, clause: Clause, claim: Claim, seq: int) -> None:
         text = clause.text
         worth = of_claim(claim) + (0.5 if clause.old else 0.0)
-        if cues.REQUEST.match(text) and claim.form != "set":
+        chosen = claim.form == "set" or (claim.form == "named" and cues.CHOICE.match(text))
+        if cues.REQUEST.match(text) and not chosen:
             if not request_constraint(text):
                 self._mention(claim)
                 return
@@ -117,8 +153,11 @@ class _Pass:
         if cues.PAST.search(text):
             self._past(claim, text, seq, worth)
             return
+        if cues.MUSING.search(text) and claim.form in ("named", "set", "loose", "verb"):
+            self._mention(claim)
+            return
         if cues.HEDGE.search(text) and claim.form in ("named", "set", "loose"):
-            if self.ledger.mentioned(claim.terms | claim.slot) is None and claim.form == "named" and worth >= KEEP:
+            if self.ledger.mentioned(claim) is None and claim.form == "named" and worth >= KEEP:
                 self._store(clause, claim, seq)
             else:
                 self._mention(claim)
@@ -132,6 +171,8 @@ class _Pass:
         old = clause.old or claim.old
         match = self.ledger.matching(claim, old=old)
         said = without_old(clause.text, claim.old)
+        if claim.form == "set":
+            said = as_note(said)
         if match is None:
             self._look_at(self.ledger.add(said, [seq]))
             return
@@ -161,6 +202,8 @@ class _Pass:
             return
         if not (claim.cued or old or self.corrected) or cues.HEDGE.search(clause.text) or not _tells(claim):
             return
+        if old and (holder := self.ledger.holding(old)) is not None:
+            self._look_at(holder)
         text = with_value(self.focus, claim.value, old)
         if not self.supersede:
             self.ledger.add(text, [seq])
@@ -197,7 +240,7 @@ class _Pass:
 
     def _past(self, claim: Claim, text: str, seq: int, worth: float) -> None:
         match = self.ledger.matching(replace(claim, cued=True)) or None
-        entry = match[0] if match else self.ledger.mentioned(claim.terms)
+        entry = match[0] if match else self.ledger.mentioned(claim)
         if entry is not None:
             self._look_at(entry)
         elif worth >= KEEP:
@@ -213,7 +256,7 @@ class _Pass:
 
     def _known_slot(self, claim: Claim) -> Claim:
         """ "Make the A B C": where the value begins is told by a line about A."""
-        entry = self.ledger.mentioned(claim.slot)
+        entry = self.ledger.named(claim.slot)
         if entry is None or not entry.claim.slot < claim.slot:
             return claim
         last = max((token.end for token in tokens(claim.text) if token.stem in entry.claim.slot), default=0)
@@ -226,7 +269,7 @@ class _Pass:
         self.corrected = False
 
     def _mention(self, claim: Claim) -> None:
-        if entry := self.ledger.mentioned(claim.terms | claim.slot):
+        if entry := self.ledger.mentioned(claim):
             self._look_at(entry)
 
 

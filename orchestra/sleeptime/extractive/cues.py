@@ -79,6 +79,18 @@ HEDGE = _compile(
     r"|tempted|hypothetically|in theory|would (?:it|that)|could be|some(?:one|body) (?:said|suggested|told)|i heard"
     r"|was going to|were going to|can't decide|not decided|undecided|hop(?:e|ing) to|would love to)\b"
 )
+MUSING = _compile(
+    r"\b(?:thinking (?:of|about)|thought (?:of|about)|consider(?:ed|ing)|wonder(?:ed|ing)?|debating|toying|tempted|what if|how about)\b"
+)
+ENDING = _compile(
+    r"\b(?:without|no longer|no more|against|not|never|gone|over|off|out|dropp?\w*|forg[eo]t\w*|cancel\w*|scrap\w*|scratch\w*|ignor\w*|disregard\w*"
+    r"|delet\w*|remov\w*|eras\w*|stop\w*|quit|ended|sold|lost|rid|g[ia]ve[ns]? up|giving up|fell|fallen|abandon\w*|ditch\w*|discard\w*|done with|through with"
+    r"|plug|obsolete|irrelevant|skip\w*|dismiss\w*|revok\w*|withdr\w*|retir\w*|undo\w*|clear\w*|wip\w+|nix\w*|strike|struck|dead|history|void|no)\b|n['’]t\b"
+)
+WRONG = _compile(r"\b(?:wrong|mistak\w+|incorrect|chang\w+|updat\w+|correct\w*|error|mixed|confus\w+|revis\w+|switch\w*|different|new)\b")
+CHOICE = _compile(
+    r"^(?:please\s+)?(?:let(?:'s| us)|use|take|keep|put|go (?:with|for)|stick (?:with|to)|pick|choose|consider|treat|call)\b"
+)
 PAST = _compile(
     r"\b(?:used to|previously|formerly|back then|in the past|originally|at first|once upon|long ago|at the time)\b"
 )

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from orchestra.core.terms import Weights, tokens
-from orchestra.sleeptime.extractive.claim import FUNCTIONAL, Claim, parse, slot_terms
+from orchestra.sleeptime.extractive.claim import Claim, parse
+from orchestra.sleeptime.extractive.nouns import slot_terms
+from orchestra.sleeptime.extractive.predicates import FUNCTIONAL
 from orchestra.sleeptime.extractive.cues import ADDITIVE, EXCLUSIVE
 
 
@@ -103,8 +105,10 @@ class Ledger:
             return 1.0
         if new_named and cued and new.slot <= line.terms and len(line.terms - new.slot) <= 3:
             return 0.6
-        if line_named and cued and line.slot <= new.terms and new.form != "implicit":
+        if line_named and line.slot <= new.terms and new.form != "implicit" and (cued or _kinds_met(new, line)):
             return 0.6
+        if new.form != "implicit" and not (new_named and line_named) and self._phrase_met(new, line, cued):
+            return 0.55
         if new.form == line.form == "verb" and new.slot == line.slot and new.owner == line.owner:
             same_way = new.prepositions == line.prepositions or bool(new.prepositions & line.prepositions)
             family = bool(new.slot & FUNCTIONAL)
@@ -134,6 +138,15 @@ class Ledger:
 
     def _likeness(self, new: Claim, line: Claim) -> float:
         return self.weights.total(new.terms & line.terms) / (self.weights.total(new.terms | line.terms) or 1.0)
+
+    def _phrase_met(self, new: Claim, line: Claim, cued: bool) -> bool:
+        """A noun phrase in common that is not all that one of them says, in sentences of which one has no known shape."""
+        if not (cued or _kinds_met(new, line)):
+            return False
+        if _is_named(new):
+            slot = new.slot
+            return any(slot == frozenset(phrase[: len(slot)]) for phrase in line.phrases)
+        return any(_common_phrase(phrase, line) for phrase in new.phrases)
 
     def _named_score(self, new: Claim, line: Claim, cued: bool) -> float:
         if new.slot == line.slot:
@@ -206,12 +219,31 @@ class Ledger:
                 loose.append(entry)
         return exact or wider[:1] or loose[:1]
 
-    def mentioned(self, terms: frozenset[str]) -> Entry | None:
-        """The line whose named slot stands whole among ``terms``."""
-        found = [
-            entry for entry in self.near(terms) if entry.claim.form in ("named", "set") and entry.claim.slot <= terms
-        ]
+    def mentioned(self, claim: Claim) -> Entry | None:
+        """The line whose slot ``claim`` names somewhere: a named slot whole, or the beginning of a noun phrase."""
+        best: Entry | None = None
+        top = (0, -1)
+        terms = claim.terms | claim.slot
+        for entry in self.near(terms):
+            size = self._mention(claim, terms, entry.claim)
+            if (size, entry.number) > top and size:
+                top, best = (size, entry.number), entry
+        return best
+
+    def _mention(self, claim: Claim, terms: frozenset[str], line: Claim) -> int:
+        if line.form in ("named", "set") and line.slot <= terms and _owners_agree(claim.owner, line.owner):
+            return len(line.slot) + 1
+        return max((size for phrase in claim.phrases for size in [_common_phrase(phrase, line)] if size), default=0)
+
+    def named(self, terms: frozenset[str]) -> Entry | None:
+        """The line with the largest named slot that stands whole among ``terms``."""
+        found = [entry for entry in self.near(terms) if _is_named(entry.claim) and entry.claim.slot <= terms]
         return max(found, key=lambda entry: (len(entry.claim.slot), entry.number), default=None)
+
+    def holding(self, words: str) -> Entry | None:
+        """The newest line that has all of ``words``."""
+        terms = frozenset(token.stem for token in tokens(words) if token.kind != "function")
+        return next((entry for entry in self.near(terms) if terms <= entry.claim.terms), None) if terms else None
 
 
 def says_the_same(new: Claim, line: Claim, old: str = "") -> bool:
@@ -225,6 +257,21 @@ def says_the_same(new: Claim, line: Claim, old: str = "") -> bool:
     return line.terms < new.terms and len(more) == 1 and not new.cued and not more & _strong(new.text)
 
 
+def _is_named(claim: Claim) -> bool:
+    return claim.form in ("named", "set")
+
+
+def _common_phrase(phrase: tuple[str, ...], line: Claim) -> int:
+    """The length of a noun phrase of an unparsed line that ``phrase`` begins with, or that begins with ``phrase``."""
+    if _is_named(line):
+        return 0
+    for other in line.phrases:
+        size = min(len(phrase), len(other))
+        if phrase[:size] == other[:size]:
+            return size
+    return 0
+
+
 def _owners_agree(one: frozenset[str], other: frozenset[str]) -> bool:
     if not one or not other or one == other:
         return True
@@ -235,6 +282,12 @@ def _owners_agree(one: frozenset[str], other: frozenset[str]) -> bool:
 
 def _strong(text: str) -> frozenset[str]:
     return frozenset(token.stem for token in tokens(text) if token.kind in ("number", "date"))
+
+
+def _kinds_met(new: Claim, line: Claim) -> bool:
+    """Whether both have a number, or both a date."""
+    one, other = ({token.kind for token in tokens(claim.text)} for claim in (new, line))
+    return any(kind in one and kind in other for kind in ("number", "date"))
 
 
 def _kinds(claim: Claim) -> str:

@@ -5,23 +5,33 @@ from __future__ import annotations
 import re
 
 from orchestra.core.terms import Token, TokenKind, tokens
-from orchestra.sleeptime.extractive.claim import Claim
+from orchestra.sleeptime.extractive.claim import Claim, parse
 
 
 def with_value(line: Claim, value: str, old: str) -> str:
     """The text of ``line`` with ``value`` in the place of its value (of ``old``, when the line has it)."""
-    value = value.strip(" .!,")
+    value = value.strip(" .!,?")
+    line = _present(line)
     text = line.text
     if old and (at := text.lower().find(old.lower())) >= 0:
         return text[:at] + value + text[at + len(old) :]
     kinds = _kinds(value)
+    whole = line.form != "verb" and bool(line.value) and len(tokens(value)) > 1
     for kind in ("date", "number"):
-        if kind in kinds and (span := _last(text, kind, line.value_at)):
+        if not whole and kind in kinds and (span := _last(text, kind, line.value_at)):
             return _joined(text, span, _span_of(value, kind) if len(kinds) == 1 and line.form == "verb" else value)
     start, end = line.value_at
     if start < end:
         return _joined(text, (start, end), value)
     return f"{text.rstrip(' .!')}: {value}"
+
+
+def _present(line: Claim) -> Claim:
+    """A line about the past as one about the present, so that it may take the value of now."""
+    text = re.sub(r"\b(was|were)(?=\W+$)", lambda m: {"was": "is", "were": "are"}[m[1].lower()], line.text[: line.value_at[0]])
+    if text == line.text[: line.value_at[0]]:
+        return line
+    return parse(text + line.text[line.value_at[0] :])
 
 
 def _joined(text: str, span: tuple[int, int], value: str) -> str:
@@ -71,3 +81,14 @@ def without_old(text: str, old: str) -> str:
     if not old:
         return text
     return re.sub(rf"\bfrom {re.escape(old)} (?=(?:to|into)\b)", "", text, count=1, flags=re.IGNORECASE)
+
+
+_ASKING = re.compile(r"^(?:(?:please|can you|could you|would you|will you)\s+)+", re.IGNORECASE)
+
+
+def as_note(text: str) -> str:
+    """A request to set something as a note: "Could you set A to B?" becomes "Set A to B."."""
+    bare = _ASKING.sub("", text)
+    if bare.endswith("?"):
+        bare = bare[:-1].rstrip() + "."
+    return bare[:1].upper() + bare[1:]

@@ -43,7 +43,7 @@ def of_claim(claim: Claim) -> float:
         score += 1.0
     if not text.isascii() and any(ord(letter) > 0x2FFF for letter in text):
         score += 1.0
-    if cues.ABOUT_THE_TALK.match(text):
+    if cues.ABOUT_THE_TALK.match(text) and claim.form != "named":
         score -= 3.0
     if cues.HEDGE.search(text):
         score -= 0.75
