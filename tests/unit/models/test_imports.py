@@ -8,7 +8,7 @@ import sys
 import orchestra.models, orchestra.testing
 orchestra.models.resolve("openai:gpt-5-mini")
 orchestra.models.describe_auto({"OPENAI_API_KEY": "k"})
-print([name for name in ("pydantic_ai", "openai", "httpx2", "ray", "redis", "numpy") if name in sys.modules])
+print([name for name in ("pydantic_ai", "openai", "httpx2") if name in sys.modules])
 """
 
 
