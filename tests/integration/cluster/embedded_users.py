@@ -23,7 +23,8 @@ data_dir, durability, more = sys.argv[1:]
 server = EmbeddedServer.acquire(Path(data_dir), durability=durability)
 children = []
 if more == "children":
-    children.append(subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False).pid)
+    waiting = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
+    children.append(waiting.pid)
     reader, writer = os.pipe()
     forked = os.fork()
     if forked == 0:
