@@ -110,7 +110,7 @@ class _Pass:
         entry = self.ledger.mentioned(claim)
         if entry is None:
             if claim.phrases and not claim.terms - set(claim.phrases[-1]) - GENERIC_WORDS and cues.WRONG.search(claim.text):
-                self._think_of(parse(f"The {' '.join(claim.phrases[-1])} is it"))
+                self._think_of(parse(f"The {' '.join(_phrase(claim))} is it."))
                 return True
             return False
         named = entry.claim.slot if entry.claim.form in ("named", "set") else frozenset[str]()
@@ -119,7 +119,10 @@ class _Pass:
         if claim.terms - named - GENERIC_WORDS or not named:
             return False
         if not cues.ENDING.search(claim.text) or cues.HEDGE.search(claim.text) or not self.supersede:
-            self._look_at(entry)
+            if entry.claim.form in ("named", "set") or not claim.phrases:
+                self._look_at(entry)
+            else:
+                self._think_of(parse(f"The {' '.join(_phrase(claim))} is it."), entry)
             self.corrected = claim.cued or bool(cues.WRONG.search(claim.text))
         else:
             self._remove(entry)
@@ -141,6 +144,8 @@ class _Pass:
 
     def _state(self, clause: Clause, claim: Claim, seq: int) -> None:
         text = clause.text
+        if claim.phrases or claim.slot:
+            self.focus = self.focus_entry = None  # "it" is this from now on, or nothing that is known
         worth = of_claim(claim) + (0.5 if clause.old else 0.0)
         chosen = claim.form == "set" or (claim.form == "named" and cues.CHOICE.match(text))
         if cues.REQUEST.match(text) and not chosen:
@@ -148,7 +153,8 @@ class _Pass:
                 self._mention(claim)
                 return
             worth += 1.0
-        if claim.form == "named" and cues.DENIAL.search(text[: claim.value_at[0]]) and self._deny(claim):
+        denied = cues.DENIAL.search(text[: claim.value_at[0]]) or cues.NO_LONGER.search(text)
+        if claim.form == "named" and denied and self._deny(claim):
             return
         if cues.PAST.search(text):
             self._past(claim, text, seq, worth)
@@ -172,7 +178,7 @@ class _Pass:
         match = self.ledger.matching(claim, old=old)
         said = without_old(clause.text, claim.old)
         if claim.form == "set":
-            said = as_note(said)
+            said = _stated(claim) if claim.old and claim.old in said else as_note(said)
         if match is None:
             self._look_at(self.ledger.add(said, [seq]))
             return
@@ -188,7 +194,8 @@ class _Pass:
         elif not self.supersede:
             self._look_at(self.ledger.add(clause.text, [seq]))
         else:
-            text = with_value(entry.claim, claim.value, old) if claim.form == "set" else said
+            known = entry.claim.form in ("named", "set")
+            text = with_value(entry.claim, claim.value, old) if claim.form == "set" and known else said
             self._supersede(entry, text, seq)
 
     def _supersede(self, entry: Entry, text: str, seq: int) -> None:
@@ -200,7 +207,7 @@ class _Pass:
         old = clause.old or claim.old
         if self.focus is None or self._messages - self.focus_at > FOCUS_MESSAGES or not claim.value.strip():
             return
-        if not (claim.cued or old or self.corrected) or cues.HEDGE.search(clause.text) or not _tells(claim):
+        if not (claim.cued or old or (self.corrected and self.focus_at == self._messages)) or cues.HEDGE.search(clause.text) or not _tells(claim):
             return
         if old and (holder := self.ledger.holding(old)) is not None:
             self._look_at(holder)
@@ -233,8 +240,12 @@ class _Pass:
         if self.supersede and match is not None and match[1]:
             self._remove(match[0])
             return True
-        if match is not None or not claim.cued:
+        if not claim.cued:
             return False
+        if match is not None:
+            self._look_at(match[0])
+            self.corrected = True
+            return True
         self._think_of(parse(affirmed(claim.text)))
         return True
 
@@ -278,6 +289,20 @@ def _tells(claim: Claim) -> bool:
         any(token.kind != "function" for token in tokens(claim.value))
         and of_claim(replace(claim, form="named")) >= KEEP
     )
+
+
+def _stated(claim: Claim) -> str:
+    """ "I swapped A for B as my C" without A."""
+    whose = "My" if "self" in claim.owner else "The"
+    stems = claim.slot
+    name = [claim.text[token.start : token.end] for token in tokens(claim.text) if token.stem in stems]
+    return f"{whose} {' '.join(name)} is {claim.value.strip(' .!')}."
+
+
+def _phrase(claim: Claim) -> list[str]:
+    """The words of the last noun phrase of a clause, as they stand in it."""
+    stems = set(claim.phrases[-1])
+    return [claim.text[token.start : token.end] for token in tokens(claim.text) if token.stem in stems]
 
 
 def _fitted(entries: Iterable[Entry], limit: int, purpose: frozenset[str], weights: Weights) -> tuple[Line, ...]:

@@ -98,6 +98,7 @@ NEGATED = _compile(
     r"\b(?:not|no longer|never|isn't|aren't|wasn't|doesn't|don't|won't|hasn't|haven't|can't|no)\b|n['’]t\b"
 )
 
+NO_LONGER = _compile(r"\bno longer\b|(?:\bnot|n['’]t)\b.*\bany ?(?:more|longer)\b")
 DENIAL = _compile(r"(?:n['’]t|\b(?:not|no longer))\s*(?:really |actually |going to be )?$")
 
 CONSTRAINT = _compile(
@@ -124,7 +125,7 @@ NOT_AN_OUTCOME = _compile(
 )
 ABOUT_THE_TALK = _compile(
     r"^(?:that(?:'s| is| was| sounds| helps| makes| would| works| all)|this (?:is|was|looks|sounds|helps)|sounds|looks|you(?:'re| are|"
-    r" were| have| should| can| could)?\b|it(?:'s| is| was)? (?:all |so |really |very |been |a )*"
+    r" were| have| should| can| could)?\b(?!.*:)|it(?:'s| is| was)? (?:all |so |really |very |been |a )*"
     r"(?:good|great|nice|fine|ok(?:ay)?|cool|fun|hard|lovely|funny|interesting|late|early|helpful|pleasure|been|long|true|amazing|awesome)"
     r"|what an?\b|how (?:nice|great|cool)|wow\b|glad\b|happy to\b|no (?:problem|worries|rush|hurry)|take care|see you|talk (?:to|soon)"
     r"|i(?:'m| am)? (?:(?:just|so|really|very) )*(?:see|understand|agree|appreciate|think so|know|glad|thankful|grateful|curious|wondering"

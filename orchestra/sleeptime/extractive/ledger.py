@@ -112,6 +112,8 @@ class Ledger:
         if new.form == line.form == "verb" and new.slot == line.slot and new.owner == line.owner:
             same_way = new.prepositions == line.prepositions or bool(new.prepositions & line.prepositions)
             family = bool(new.slot & FUNCTIONAL)
+            if new.slot == {"@name"} and new.phrases != line.phrases:
+                family = False
             if (family and (same_way or not new.slot & {"@work"})) or (
                 cued and same_way and new.slot != {"be"} and not ADDITIVE.search(new.text)
             ):
@@ -161,7 +163,7 @@ class Ledger:
             return score
         if ADDITIVE.search(new.text) and not new.cued:
             return 0.0
-        if not cued and _shape(new) != _shape(line):
+        if not cued and not _alike(new, line):
             return 0.0
         if cued and _kinds(new) != _kinds(line) and _lead(new) and _lead(line) and _lead(new) != _lead(line):
             return 0.0
@@ -305,9 +307,13 @@ def _lead(claim: Claim) -> str:
     return match.group(1).lower().replace("an", "a") if match else ""
 
 
-def _shape(claim: Claim) -> tuple[str, bool]:
-    lead, kind = _lead(claim), _kinds(claim)
-    return lead if lead in ("in", "on", "with", "a") else "", kind in ("number", "date") if lead not in (
-        "on",
-        "at",
-    ) else True
+def _alike(new: Claim, line: Claim) -> bool:
+    """Whether two values may be values of one slot: "in A" is none of the same as "12", nor "on Friday" as "at 10"."""
+    one, other = _lead(new), _lead(line)
+    if {one, other} == {"on", "at"}:
+        return False
+    return _shape(one, _kinds(new)) == _shape(other, _kinds(line))
+
+
+def _shape(lead: str, kind: str) -> tuple[str, bool]:
+    return lead if lead in ("in", "with", "a") else "", kind in ("number", "date")

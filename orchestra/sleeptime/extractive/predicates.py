@@ -51,7 +51,7 @@ def predicate(text: str) -> Predicate | None:
         subject, at = {"self"}, 1
     elif pieces and pieces[0].lower in ("he", "she", "they"):
         subject, at = {"?"}, 1
-    else:
+    elif pieces and pieces[0].kind != "function":
         while at < len(pieces) and (text[pieces[at].start].isupper() or pieces[at].lower in ("and", "both", "jr")):
             if pieces[at].lower not in ("and", "both", "the"):
                 subject.add(pieces[at].stem)

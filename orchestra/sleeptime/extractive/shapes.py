@@ -14,7 +14,7 @@ Found: TypeAlias = "tuple[Form, str, int, int, str]"
 
 _FULL_COPULA = re.compile(
     r"\s+(?:(?:is|are|was|were|will be|should be|shall be|must be|has been|have been|needs to be|ought to be|has to be|is going to be"
-    r"|would be|can be)(?:n['’]t)?(?: (?:currently|now|actually|still|officially|simply|just|then|indeed))*(?: (?:called|named|known as))?"
+    r"|would be|can be|used to be)(?:n['’]t)?(?: (?:currently|now|actually|still|officially|simply|just|then|indeed))*(?: (?:called|named|known as))?"
     r"|remains?|stays?|equals?|becomes?|became|has become|happens to be|turned out to be|turns out to be|comes to|amounts to|reads?|stands at"
     r"|(?:has |have |had |is |was |just |recently |now |since )*(?:gone|went|changed|moved|switched|shifted|jumped|dropped|risen|rose|grew|grown"
     r"|increased|decreased|climbed|fell|fallen|turned|going|changing|moving|switching|been \w+ed|bumped|got \w+ed)(?: (?:up|down|over))?"
@@ -68,6 +68,7 @@ _INNER = re.compile(
     r"(?:is|are|was|were|will|would|should|must|has|have|stays?|remains?|equals?)\b)",
     re.IGNORECASE,
 )
+_ANNOUNCED = re.compile(r"^[^,;:]{4,50}:\s+(?=[\w-]+(?: [\w-]+){0,2} (?:is|are)\b)", re.IGNORECASE)
 _SWAPPED = re.compile(
     r"^(?:i|we)(?:['’]ve| have|['’]ll| will)?(?: just| now| recently| since)? (?:swap(?:ped)?|trad(?:e|ed)|exchang(?:e|ed)|replac(?:e|ed)|substitut(?:e|ed))"
     rf"\s+(?P<old>.+?)\s+(?:for|with|by)\s+(?P<value>.+?)\s+(?:as|for|in)\s+(?P<np>{DETERMINER}\s[^,;]+)$",
@@ -78,8 +79,17 @@ _REPLACED = re.compile(
     rf"(?P<old>.+?)\s+(?:as|for|in)\s+(?P<np>{DETERMINER}\s[^,;]+)$",
     re.IGNORECASE,
 )
+_HAVE = re.compile(
+    r"^(?:i|we)(?:['’]ve| have| now have|['’]ll have| will have)?(?: got| now)? (?P<np>an?\s[^,;]{1,50}?) of (?P<value>[^,;]+)$",
+    re.IGNORECASE,
+)
+_WISH = re.compile(
+    rf"^(?:i|we|they)(?:['’]d| would)? (?:really |do |also )?(?:like|need|want|expect|prefer|love) (?P<np>{DETERMINER}\s[^,;]{{1,50}}?)"
+    r" to (?:be|stay|remain|become|equal)(?: at)? (?P<value>[^,;]+)$",
+    re.IGNORECASE,
+)
 _COLON = re.compile(
-    rf"^(?:[^,;:]{{1,60}}?\s)?(?P<np>(?:my|our|the|his|her|their)\s[^,;:.]{{1,50}}?)\s*(?::|[,;–—-](?=\s*(?:it|that|they)(?:['’]|\s)))\s*(?P<rest>.+)$",
+    rf"^(?:[^,;:]{{1,60}}?\s)?(?P<np>(?:my|our|the|his|her|their|an?)\s[^,;:.]{{1,50}}?)\s*(?::|[,;–—-](?=\s*(?:it|that|they)(?:['’]|\s)))\s*(?P<rest>.+)$",
     re.IGNORECASE,
 )
 _INVERSE = re.compile(
@@ -91,7 +101,7 @@ _INVERSE = re.compile(
 
 def named_slot(text: str) -> Found | None:
     """The slot that ``text`` names and the value it gives, or ``None``."""
-    if inner := _INNER.search(text):
+    if inner := _INNER.search(text) or _ANNOUNCED.match(text):
         found = _copula(text[inner.end() :])
         if found and found[0] == "named":
             form, np, start, end, old = found
@@ -101,6 +111,10 @@ def named_slot(text: str) -> Found | None:
 
 def _swap(text: str) -> Found | None:
     """ "I swapped A for B as my C", "B has replaced A as the C"."""
+    if match := _HAVE.match(text):
+        return "named", match["np"].split(" ", 1)[1], *match.span("value"), ""
+    if match := _WISH.match(text):
+        return "named", match["np"], *match.span("value"), ""
     for pattern in (_SWAPPED, _REPLACED):
         if match := pattern.match(text):
             return "set", match["np"], *match.span("value"), match["old"]
@@ -124,7 +138,11 @@ def _for_tail(text: str) -> Found | None:
         return None
     end = match.end("value")
     start = 0
-    for token in tokens(text[:end]):
+    pieces = list(tokens(text[:end]))
+    while pieces and (pieces[-1].kind == "function" or pieces[-1].stem in EMPTY_WORDS):
+        pieces.pop()  # "B works for the A"
+    end = pieces[-1].end if pieces else 0
+    for token in pieces:
         if token.kind == "function" or token.stem in EMPTY_WORDS:
             start = token.end
     start += len(text[start:end]) - len(text[start:end].lstrip())
@@ -196,7 +214,11 @@ def _copula(text: str) -> Found | None:
     if re.match(r"(?:i|we|you|he|she|what|who|how|where|when|why|which|there|if)\b", first):
         inverse = re.match(rf"what (?:i|we)\b.*?(?:for|as)\s+(?P<np>{DETERMINER}\s.+)$", np, re.IGNORECASE)
         return ("named", inverse["np"], start, end, old) if inverse else None
-    determined = re.match(rf"{DETERMINER}\s", np, re.IGNORECASE)
+    determined = re.match(rf"(?:an?|{DETERMINER})\s", np, re.IGNORECASE)
+    if not determined and re.match(r"an?\s", rest, re.IGNORECASE):
+        return None  # "Rex is a dog": what Rex is, not a slot named Rex
+    if not determined and re.match(r"the\s[^,;]+$", rest, re.IGNORECASE):
+        return "named", rest, 0, match.start(), old
     if not determined and (other := _INVERSE.match(rest)):
         return "named", re.sub(r"^what .*? (?:for|as)\s+", "", other["np"]), 0, match.start(), old
     if not determined and _named(np):
