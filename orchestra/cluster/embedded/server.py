@@ -183,11 +183,14 @@ class EmbeddedServer:
             return
         while True:
             hold = Lock.open(self._files.users_lock)
-            while not hold.try_shared():
-                pauses.wait("the server before this one did not stop in time")
+            try:
+                while not hold.try_shared():
+                    pauses.wait("the server before this one did not stop in time")
+            except BaseException:
+                hold.close()
+                raise
             if hold.in_place():
-                if self._hold is not None:
-                    self._hold.close()
+                self._let_go()
                 self._hold = hold
                 return
             # The directory was removed and made again meanwhile: that was a lock of the old one.

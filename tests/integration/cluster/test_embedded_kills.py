@@ -133,6 +133,9 @@ def test_a_newcomer_waits_for_a_stop_and_gets_a_new_server(data_dir: Path, use: 
     wait_for("the supervisor to begin its stop", lambda: not (data_dir / "running.json").exists())
     newcomer = use()
     wait_for("the newcomer to be at the lock", lambda: has_open(newcomer.pid, data_dir / "users.lock"))
+    with pytest.raises(EmbeddedServerError, match="did not stop in time"):
+        EmbeddedServer.acquire(data_dir, timeout=0.05)
+    assert not has_open(os.getpid(), data_dir / "users.lock")
     assert supervisors_of(data_dir) == [user.supervisor]
     assert servers_in(data_dir) == [user.server]
     os.kill(user.server, signal.SIGCONT)
