@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 
+
+def words(text: str) -> frozenset[str]:
+    """The words of a list that is written as one text."""
+    return frozenset(text.split())
+
+
 _BULLET = re.compile(r"^\s*(?:[-*•‣·]|\(?\d{1,2}[.)]|[A-Za-z][.)])\s+")
 _END = re.compile(r"(?:[.!?…]+|[。！？．]+)[\"'”’»」』)\]]*")
 _WIDE_END = "。！？．"
-_ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof sr jr st mt vs etc eg ie e.g i.e a.m p.m no nos vol fig dept inc ltd co corp approx est ca cf al"
-    " jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun ph.d u.s u.k".split()
+_ABBREVIATIONS = words(
+    "mr mrs ms dr prof sr jr st mt vs etc eg ie e.g i.e a.m p.m no nos vol fig dept inc ltd co corp approx"
+    " est ca cf al jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun ph.d u.s u.k"
 )
 _CLOSERS = frozenset("\"'”’»」』)]")
 _LAST_WORD = re.compile(r"[^\s(\"'“‘«]+$")

@@ -12,15 +12,17 @@ from orchestra.models.recollection import answers, block_sentences, history_sent
 
 NOTED = "Noted: "
 NOTHING = "I have nothing about that in memory or in this conversation."
-WHAT_I_AM = "I am the extractive model, without a language model: I answer with sentences from memory and from this conversation."
+WHAT_I_AM = (
+    "I am the extractive model, without a language model: I answer with sentences from memory and this conversation."
+)
 
 
 class ExtractiveModel:
     """Answers the newest user message with the sentences that matter, and never makes one up.
 
-    A question is answered from the values of the memory blocks in the system message and from the conversation before it. A statement is
-    acknowledged by quoting its key sentence. It calls no tools and gives the same reply to the same request, so it needs no key and no network.
-    ``usage`` is the token estimate.
+    A question is answered from the values of the memory blocks in the system message and from the conversation before
+    it. A statement is acknowledged by quoting its key sentence. It calls no tools and gives the same reply to the same
+    request, so it needs no key and no network. ``usage`` is the token estimate.
     """
 
     name = "extractive"

@@ -1,4 +1,4 @@
-"""What a request remembers: the sentences of its memory blocks and of its conversation, and which of them answer a question."""
+"""What a request remembers: the sentences of its blocks and of its conversation, and which of them answer a question."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestra.core.messages import Message
-from orchestra.core.sentences import is_question, sentences
+from orchestra.core.sentences import is_question, sentences, words
 from orchestra.core.terms import Token, TokenKind, Weights, tokens
 
 _ENVELOPE = re.compile(r"<memory_blocks>(.*?)</memory_blocks>", re.DOTALL)
 _VALUE = re.compile(r"<value>(.*?)</value>", re.DOTALL)
 _NEUTRALISED = re.compile(r"<\\(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*>)")
 _ASKED = re.compile(
-    r"^(?:(?:and|so|but|then|ok(?:ay)?|hey|hi|hello|please|sorry|also|well)[,\s]+)*(?:who|whom|whose|what|which|when|where|why|how"
-    r"|(?:can|could|would|will) you (?:please )?(?:tell|remind)|do (?:you|i|we)|did (?:you|i|we)|am i|is my|are my|remind me|tell me)\b",
+    r"^(?:(?:and|so|but|then|ok(?:ay)?|hey|hi|hello|please|sorry|also|well)[,\s]+)*(?:who|whom|whose|what"
+    r"|which|when|where|why|how"
+    r"|(?:can|could|would|will) you (?:please )?(?:tell|remind)|do (?:you|i|we)|did (?:you|i|we)|am i|is my"
+    r"|are my|remind me|tell me)\b",
     re.IGNORECASE,
 )
 _WANTED: tuple[tuple[re.Pattern[str], frozenset[TokenKind]], ...] = (
@@ -27,8 +29,8 @@ _WANTED: tuple[tuple[re.Pattern[str], frozenset[TokenKind]], ...] = (
     ),
     (re.compile(r"\b(?:where|which (?:place|city|country)|who|whom|whose)\b", re.IGNORECASE), frozenset({"name"})),
 )
-_ABOUT_ASKING = frozenset(
-    ["tell", "remind", "rememb", "know", "say", "mention", "again", "call", "go", "get", "think", "exact", "want", "need", "like", "ask", "current", "now", "still"]
+_ABOUT_ASKING = words(
+    "tell remind rememb know say mention again call go get think exact want need like ask current now still"
 )
 _GENERAL = re.compile(r"\b(?:about (?:me|us)|remember|(?:you|we|i) know|told you|in memory|noted)\b", re.IGNORECASE)
 ENOUGH = 0.4
@@ -80,8 +82,10 @@ def questions(text: str) -> list[str]:
 def answers(question: str, known: Sequence[Sentence]) -> list[str]:
     """The sentences of ``known`` that answer ``question``, best first, at most three; none when too little of it occurs.
 
-    The measure is the share of the question's terms, each by how rare it is, that a sentence has; kinds of words that the question asks for
-    (numbers for "how much", dates for "when", names for "who" and "where"), blocks and newer sentences win among near equals.
+    The measure is the share of the question's terms, each by how rare it is, that a sentence has; kinds of words
+    that the question asks for
+    (numbers for "how much", dates for "when", names for "who" and "where"), blocks and newer sentences win among
+    near equals.
     """
     asked = [token for token in tokens(question) if token.kind != "function" and token.stem not in _ABOUT_ASKING]
     wanted = frozenset(token.stem for token in asked)
@@ -132,6 +136,6 @@ def key_sentence(text: str) -> str:
     return best
 
 
-_POLITE = frozenset(
-    ["good", "morn", "even", "afternoon", "great", "nic", "fin", "thank", "bye", "welcom", "sur", "perfect", "cool", "wow", "sorry", "alright", "greet", "day", "night"]
+_POLITE = words(
+    "good morn even afternoon great nic fin thank bye welcom sur perfect cool wow sorry alright greet day night"
 )

@@ -1,4 +1,4 @@
-"""What one clause claims: of whom, about which slot, which value. Works from the words alone, so stored lines parse too."""
+"""What one clause claims: of whom, about which slot, which value. Stored lines are parsed by the same rules."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def parse(text: str, cued: bool = False) -> Claim:
         slot, owner = (frozenset[str](), frozenset[str]()) if form == "implicit" else slot_terms(np)
         if slot or form == "implicit":
             terms = frozenset(token.stem for token in content_tokens(bare)) - (EMPTY_WORDS - slot)
-            cued = cued or form == "implicit" and start > 0 and bare[:start].lower().startswith(("make", "call"))
+            cued = cued or (form == "implicit" and start > 0 and bare[:start].lower().startswith(("make", "call")))
             return Claim(text, form, slot, owner, frozenset(), terms, (start, end), old, cued, (), phrases)
     terms = frozenset(token.stem for token in content_tokens(bare)) - EMPTY_WORDS
     said = predicate(bare)

@@ -1,4 +1,4 @@
-"""From a message to its clauses: openers taken off, compound sentences split, contrasts ("not A", "instead of A") cut out."""
+"""From a message to its clauses: openers taken off, compound sentences split, contrasts ("not A") cut out."""
 
 from __future__ import annotations
 
@@ -11,33 +11,55 @@ from orchestra.core.terms import tokens
 from orchestra.sleeptime.extractive import cues
 
 _JOINT = re.compile(
-    r"\s*(?:;|\s[–—]|\s-|,)\s+(?:(?:and|but|so|yet|also|plus|then)\s+)*(?=(?:i|we|my|our|please|make|let's|i'(?:m|ve|ll|d)|we'(?:re|ve|ll|d)|the [\w -]{2,30}? (?:is|are|was|will|has))\b)"
+    r"\s*(?:;|\s[–—]|\s-|,)\s+(?:(?:and|but|so|yet|also|plus|then)\s+)*(?=(?:i|we|my|our|please|make|let's"
+    r"|i'(?:m|ve|ll|d)|we'(?:re|ve|ll|d)|the [\w -]{2,30}? (?:is|are|was|will|has))\b)"
     r"|\s+(?:and|but)\s+(?:also |now |then )*(?=(?:my|our|i|we|i'(?:m|ve|ll|d)|we'(?:re|ve|ll|d))\s)"
-    r"|(?:,|;|\s[–—-])\s+(?:(?:and|but|so|now|actually|instead)[\s,]+)*(?=(?:it|that|they)(?:['’]s|['’]re| is| are| will| should| has)\b.*)"
+    r"|(?:,|;|\s[–—-])\s+(?:(?:and|but|so|now|actually|instead)[\s,]+)*(?=(?:it|that|they)(?:['’]s|['’]re| is"
+    r"| are| will| should| has)\b.*)"
     r"|\s+but\s+(?:now\s+)?(?=(?:it|that|they)\b)"
-    r"|(?:,|;)\s*(?=(?:make (?:it|that)|scratch that|forget (?:it|that)|can you|could you|would you|is that|is it|does that|do you|what|how|right\?|ok\?))",
+    r"|(?:,|;)\s*(?=(?:make (?:it|that)|scratch that|forget (?:it|that)|can you|could you|would you|is that"
+    r"|is it|does that|do you|what|how|right\?|ok\?))",
     re.IGNORECASE,
 )
 _DEPENDENT = re.compile(
-    r"(?:for|as|when|if|regarding|about|on|concerning|with|in|instead|rather|since|because|while|although|though|after|before|once"
+    r"(?:for|as|when|if|regarding|about|on|concerning|with|in|instead|rather|since|because|while|although"
+    r"|though|after|before|once"
     r"|whenever|unless|given|according|until|even|whether|like|until|to)\b(?! me\b)(?!.*[,;])",
     re.IGNORECASE,
 )
 _IMPLICIT_START = re.compile(r"(?:it|that|they)\b", re.IGNORECASE)
 _HAS_VERB = re.compile(
-    r"^(?:i|we|he|she|it|they|you|please|make|set|change|let's)\b|\b(?:is|are|was|were|am|will|has|have|had|be|do|does|did|can|could|would|should|no longer|used to)\b|['’](?:s|re|m|ve|ll|d)\b|n['’]t\b|\w{3,}(?:ed|es)\b|:\s",
+    r"^(?:i|we|he|she|it|they|you|please|make|set|change|let's)\b|\b(?:is|are|was|were|am|will|has|have|had|be"
+    r"|do|does|did|can|could|would|should|no longer|used to)\b|['’](?:s|re|m|ve|ll|d)\b|n['’]t\b|\w{3,}(?:ed"
+    r"|es)\b|:\s",
     re.IGNORECASE,
 )
 _NEGATIVE_OR_PAST = re.compile(
-    r"\b(?:not|no longer|never mind|used to|was|were|previously|any ?more|forget|scratch|originally|said|thought|told|changed|over|off|gone|cancell?ed)\b|n['’]t\b",
+    r"\b(?:not|no longer|never mind|used to|was|were|previously|any ?more|forget|scratch|originally|said"
+    r"|thought|told|changed|over|off|gone|cancell?ed)\b|n['’]t\b",
     re.IGNORECASE,
 )
 _CONTRASTS = (
-    re.compile(r"\s*(?:,|\s[–—-]|\s?\()\s*(?:and |but |so |thus |hence )?(?:is |are |it's )?(?:not|no longer|rather than|instead of|as opposed to|in place of|replacing|up from|down from|previously|formerly)\s+(?P<old>[^,.;()!?]+?)(?:\)|,(?=\s)|(?=\s*[.!;]|\s*$))", re.IGNORECASE),
+    re.compile(
+        r"\s*(?:,|\s[–—-]|\s?\()\s*(?:and |but |so |thus |hence )?(?:is |are |it's )?(?:not|no longer"
+        r"|rather than|instead of|as opposed to|in place of|replacing|up from|down from|previously"
+        r"|formerly)\s+(?P<old>[^,.;()!?]+?)(?:\)|,(?=\s)|(?=\s*[.!;]|\s*$))",
+        re.IGNORECASE,
+    ),
     re.compile(r"\s+(?:and|but) not\s+(?P<old>[^,.;!?]+?)(?=\s*[.,!;]|\s*$)", re.IGNORECASE),
-    re.compile(r"\s+(?:rather than|instead of|as opposed to|in place of|over the old)\s+(?P<old>[^,.;!?]+?)(?=\s*[.,!;]|\s*$)", re.IGNORECASE),
-    re.compile(r"^(?:rather than|instead of|in place of|no longer|not)\s+(?P<old>[^,.;!?]+?)\s*,\s*(?:but\s+)?", re.IGNORECASE),
-    re.compile(r"(?<=\s)(?:not|no longer)\s+(?P<old>[^,.;!?]+?)\s*,?\s+but(?: rather| instead| now)?(?=\s)", re.IGNORECASE),
+    re.compile(
+        r"\s+(?:rather than|instead of|as opposed to|in place of"
+        r"|over the old)\s+(?P<old>[^,.;!?]+?)(?=\s*[.,!;]|\s*$)",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"^(?:rather than|instead of|in place of|no longer|not)\s+(?P<old>[^,.;!?]+?)\s*,\s*(?:but\s+)?",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"(?<=\s)(?:not|no longer)\s+(?P<old>[^,.;!?]+?)\s*,?\s+but(?: rather| instead| now)?(?=\s)",
+        re.IGNORECASE,
+    ),
 )  # fmt: skip
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from orchestra.core.terms import Weights, content, tokens
 from orchestra.sleeptime.extractive import cues
 from orchestra.sleeptime.extractive.claim import Claim, parse
 from orchestra.sleeptime.extractive.clauses import Clause, clauses
+from orchestra.sleeptime.extractive.fitting import fitted
 from orchestra.sleeptime.extractive.ledger import Entry, Ledger
 from orchestra.sleeptime.extractive.line import Line, Said
 from orchestra.sleeptime.extractive.nouns import GENERIC_WORDS
 from orchestra.sleeptime.extractive.rewriting import affirmed, as_note, with_value, without_old
-from orchestra.sleeptime.extractive.salience import KEEP, of_claim, request_constraint, salience
+from orchestra.sleeptime.extractive.salience import KEEP, of_claim, request_constraint
 from orchestra.sleeptime.extractive.withdrawal import withdrawn
 
 FOCUS_MESSAGES = 6
@@ -25,9 +26,12 @@ def consolidate(
     """The block's new lines after ``said``, a stretch of the conversation in order.
 
     Statements of lasting facts are kept with the numbers of their messages, a line whose slot gets another value is
-    replaced, one that is withdrawn goes, repetitions are merged. A retracted message counts for nothing: its number leaves
-    the sources, and a line that had no other goes. The lines joined by line breaks have at most ``limit`` characters; when
-    they do not fit, the least salient go first, then the oldest, lines that people typed (without sources) last. ``purpose``
+    replaced, one that is withdrawn goes, repetitions are merged. A retracted message counts for nothing: its number
+    leaves
+    the sources, and a line that had no other goes. The lines joined by line breaks have at most ``limit``
+    characters; when
+    they do not fit, the least salient go first, then the oldest, lines that people typed (without sources) last.
+    ``purpose``
     is the block's description: what shares words with it stays longer. ``supersede=False`` only appends and merges, for
     comparison. Pure and deterministic.
     """
@@ -41,7 +45,7 @@ def consolidate(
             work.ledger.add(line.text, sources, typed=not line.sources)
     for message in heard:
         work.hear(message)
-    return _fitted(work.ledger.entries.values(), limit, frozenset(content(purpose)), weights)
+    return fitted(work.ledger.entries.values(), limit, frozenset(content(purpose)))
 
 
 @dataclass(slots=True)
@@ -55,6 +59,7 @@ class _Pass:
     focus_at: int = -FOCUS_MESSAGES
     _messages: int = 0
     corrected: bool = False
+    asked: str = ""
 
     def hear(self, message: Said) -> None:
         self._messages += 1
@@ -68,6 +73,10 @@ class _Pass:
         if clause.take_back:
             self._take_back(clause)
         text = clause.text
+        if self.asked and text and _is_bare(text):
+            clause = replace(clause, text=f"My {self.asked} is {text}")
+            text = clause.text
+        self.asked = ""
         if not text:
             return
         claim = parse(text, clause.cued)
@@ -97,6 +106,7 @@ class _Pass:
         claim = parse(text, clause.cued) if text else None
         if claim is None:
             return
+        self.asked = match["np"].strip() if clause.question and (match := cues.ASKED_FOR.search(text)) else ""
         if clause.question or not cues.OUTCOME.search(text) or cues.NOT_AN_OUTCOME.search(text):
             self._mention(claim)
             return
@@ -109,7 +119,11 @@ class _Pass:
         """Whether a clause names a known slot and gives no value: it takes the slot back, or only talks about it."""
         entry = self.ledger.mentioned(claim)
         if entry is None:
-            if claim.phrases and not claim.terms - set(claim.phrases[-1]) - GENERIC_WORDS and cues.WRONG.search(claim.text):
+            if (
+                claim.phrases
+                and not claim.terms - set(claim.phrases[-1]) - GENERIC_WORDS
+                and cues.WRONG.search(claim.text)
+            ):
                 self._think_of(parse(f"The {' '.join(_phrase(claim))} is it."))
                 return True
             return False
@@ -129,7 +143,7 @@ class _Pass:
         return True
 
     def _continues(self, claim: Claim) -> bool:
-        """ "I want B", right after A was taken back: the slot is still that of A."""
+        """Such as "I want B", right after A was taken back: the slot is still that of A."""
         return (
             self.corrected
             and self.focus_at == self._messages
@@ -203,14 +217,24 @@ class _Pass:
         self._look_at(self.ledger.replace(entry, text, [seq]))
 
     def _implicit(self, clause: Clause, claim: Claim, seq: int) -> None:
-        """ "It is 12 now": what "it" stands for was said before."""
+        """Such as "It is 12 now": what "it" stands for was said before."""
         old = clause.old or claim.old
+        if old:
+            holder = self.ledger.holding(old)
+            if holder is None and (self.focus is None or old.lower() not in self.focus.text.lower()):
+                if of_claim(claim) >= KEEP:
+                    self._look_at(self.ledger.add(without_old(clause.text, old), [seq]))
+                return
+            if holder is not None:
+                self._look_at(holder)
         if self.focus is None or self._messages - self.focus_at > FOCUS_MESSAGES or not claim.value.strip():
             return
-        if not (claim.cued or old or (self.corrected and self.focus_at == self._messages)) or cues.HEDGE.search(clause.text) or not _tells(claim):
+        if (
+            not (claim.cued or old or (self.corrected and self.focus_at == self._messages))
+            or cues.HEDGE.search(clause.text)
+            or not _tells(claim)
+        ):
             return
-        if old and (holder := self.ledger.holding(old)) is not None:
-            self._look_at(holder)
         text = with_value(self.focus, claim.value, old)
         if not self.supersede:
             self.ledger.add(text, [seq])
@@ -235,7 +259,7 @@ class _Pass:
         )
 
     def _deny(self, claim: Claim) -> bool:
-        """ "The plan is no longer A": a line that says A goes; what comes instead may follow."""
+        """Such as "The plan is no longer A": a line that says A goes; what comes instead may follow."""
         match = self.ledger.matching(claim)
         if self.supersede and match is not None and match[1]:
             self._remove(match[0])
@@ -266,7 +290,7 @@ class _Pass:
         self.ledger.remove(entry)
 
     def _known_slot(self, claim: Claim) -> Claim:
-        """ "Make the A B C": where the value begins is told by a line about A."""
+        """Such as "Make the A B C": where the value begins is told by a line about A."""
         entry = self.ledger.named(claim.slot)
         if entry is None or not entry.claim.slot < claim.slot:
             return claim
@@ -291,8 +315,19 @@ def _tells(claim: Claim) -> bool:
     )
 
 
+def _is_bare(text: str) -> bool:
+    """Whether a clause is a bare value: "12 euros." in answer to a question."""
+    pieces = tokens(text)
+    return (
+        0 < len(pieces) <= 5
+        and pieces[0].lower not in ("i", "we", "it", "no", "yes")
+        and parse(text).form == "loose"
+        and any(token.kind in ("number", "date") or text[token.start].isupper() for token in pieces)
+    )
+
+
 def _stated(claim: Claim) -> str:
-    """ "I swapped A for B as my C" without A."""
+    """Such as "I swapped A for B as my C" without A."""
     whose = "My" if "self" in claim.owner else "The"
     stems = claim.slot
     name = [claim.text[token.start : token.end] for token in tokens(claim.text) if token.stem in stems]
@@ -303,33 +338,3 @@ def _phrase(claim: Claim) -> list[str]:
     """The words of the last noun phrase of a clause, as they stand in it."""
     stems = set(claim.phrases[-1])
     return [claim.text[token.start : token.end] for token in tokens(claim.text) if token.stem in stems]
-
-
-def _fitted(entries: Iterable[Entry], limit: int, purpose: frozenset[str], weights: Weights) -> tuple[Line, ...]:
-    """The entries that fit, in order: the least salient go first, of equals the oldest, typed ones last."""
-    ordered = list(entries)
-    size = sum(len(entry.text) + 1 for entry in ordered) - 1
-    if size > limit:
-
-        def worth(entry: Entry) -> tuple[bool, float, int, int]:
-            bonus = 0.5 if purpose & entry.claim.terms else 0.0
-            return entry.typed, round(salience(entry.text) + bonus, 3), max(entry.sources, default=0), entry.number
-
-        dropped: set[int] = set()
-        for entry in sorted(ordered, key=worth):
-            if size <= limit or len(dropped) == len(ordered) - 1:
-                break
-            dropped.add(entry.number)
-            size -= len(entry.text) + 1
-        ordered = [entry for entry in ordered if entry.number not in dropped]
-    return tuple(Line(_cut(entry.text, limit), entry.sources) for entry in ordered)
-
-
-def _cut(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    if limit < 2:
-        return text[:limit]
-    head = text[: limit - 1]
-    space = head.rfind(" ")
-    return (head[:space] if space > limit // 2 else head).rstrip() + "…"

@@ -42,7 +42,8 @@ _PLAIN_WORD = _any(
 _PLAIN_PHRASE = _any(
     "by the way", "for (?:the|your) (?:records?|information|reference)", "just so(?: that)? you(?:'re aware| know)",
     "you (?:should|ought to|may want to|might want to|need to|must) (?:also )?know(?: that)?", "in case (?:it|you) [^,:]{1,30}[,:]",
-    "(?:please |also )*(?:note|remember|keep in mind|bear in mind|be aware|mind)(?: that)?(?= (?:my|our|the|i|we|i'm|for|that)\\b)",
+    "(?:please |also )*(?:note|remember|keep in mind|bear in mind|be aware|mind)(?: that)?(?= (?:my|our|the|i"
+    "|we|i'm|for|that)\\b)",
     "as (?:i|we)(?: have|'ve)?(?: already)? (?:said|mentioned|told you)(?: before| earlier)?", "(?:just )?to be clear",
     "(?:just )?let me (?:add|tell you|mention|share|note)(?: that)?", "it (?:may|might|could) help to know(?: that)?",
     "i (?:should|must|ought to|want to|wanted to|need to|have to|forgot to|just wanted to|meant to|can) "
@@ -62,34 +63,47 @@ TAKE_BACK = _compile(
 )
 
 CHANGE = _compile(
-    r"\b(?:now|nowadays|these days|from (?:now|here) on|going forward|instead|actually|any ?more|no longer|chang(?:ed|es?|ing)"
-    r"|switch(?:ed|es|ing)?|updat(?:ed|es?|ing)|new|newer|latest|currently|as of|mov(?:ed|es?|ing)|replac\w+|rather than"
+    r"\b(?:now|nowadays|these days|from (?:now|here) on|going forward|instead|actually|any ?more|no longer"
+    r"|chang(?:ed|es?|ing)"
+    r"|switch(?:ed|es|ing)?|updat(?:ed|es?|ing)|new|newer|latest|currently|as of|mov(?:ed|es?|ing)|replac\w+"
+    r"|rather than"
     r"|turned out|turns out|after all|correction|corrected|since then|in fact|revis\w+|in the end|end(?:ed|ing) up"
     r"|bump\w*|rais(?:e|ed|ing)|lower(?:ed|ing)?|increas\w+|reduc\w+|swap\w*|trad(?:ed|ing)|shift\w*|became|become"
     r"|renam\w+|adjust\w*|until recently|this time|by now|went (?:up|down|from)|upgrad\w+|downgrad\w+|in favou?r of"
-    r"|modif\w+|amend\w*|transition\w*|convert\w*|relocat\w*|reschedul\w*|postpon\w*|overrid\w+|supersed\w+|not \w+ but)\b"
+    r"|modif\w+|amend\w*|transition\w*|convert\w*|relocat\w*|reschedul\w*|postpon\w*|overrid\w+|supersed\w+"
+    r"|not \w+ but)\b"
 )
 ADDITIVE = _compile(
     r"\b(?:also|as well|too|another|one of (?:my|our|the)|in addition|additionally|a second|besides|on top of)\b"
 )
 EXCLUSIVE = _compile(r"\b(?:only|solely|exclusively|never|no longer|instead|nothing but)\b")
 HEDGE = _compile(
-    r"\b(?:might|maybe|perhaps|possibly|thinking (?:of|about)|thought (?:of|about)|considered|considering|wonder(?:ed|ing)?"
+    r"\b(?:might|maybe|perhaps|possibly|thinking (?:of|about)|thought (?:of|about)|considered|considering"
+    r"|wonder(?:ed|ing)?"
     r"|not sure|unsure|what if|suppose|supposing|if (?:i|we|you|it|the|my)|i wish|imagine|debating|toying|almost|nearly"
     r"|tempted|hypothetically|in theory|would (?:it|that)|could be|some(?:one|body) (?:said|suggested|told)|i heard"
     r"|was going to|were going to|can't decide|not decided|undecided|hop(?:e|ing) to|would love to)\b"
 )
+ASKED_FOR = _compile(r"\b(?:what|which|who)(?:'s| is| are| was) your (?P<np>[^,;?]{2,40})\?$")
 MUSING = _compile(
-    r"\b(?:thinking (?:of|about)|thought (?:of|about)|consider(?:ed|ing)|wonder(?:ed|ing)?|debating|toying|tempted|what if|how about)\b"
+    r"\b(?:thinking (?:of|about)|thought (?:of|about)|consider(?:ed|ing)|wonder(?:ed|ing)?|debating|toying"
+    r"|tempted|what if|how about)\b"
 )
 ENDING = _compile(
-    r"\b(?:without|no longer|no more|against|not|never|gone|over|off|out|dropp?\w*|forg[eo]t\w*|cancel\w*|scrap\w*|scratch\w*|ignor\w*|disregard\w*"
-    r"|delet\w*|remov\w*|eras\w*|stop\w*|quit|ended|sold|lost|rid|g[ia]ve[ns]? up|giving up|fell|fallen|abandon\w*|ditch\w*|discard\w*|done with|through with"
-    r"|plug|obsolete|irrelevant|skip\w*|dismiss\w*|revok\w*|withdr\w*|retir\w*|undo\w*|clear\w*|wip\w+|nix\w*|strike|struck|dead|history|void|no)\b|n['’]t\b"
+    r"\b(?:without|no longer|no more|against|not|never|gone|over|off|out|dropp?\w*|forg[eo]t\w*|cancel\w*"
+    r"|scrap\w*|scratch\w*|ignor\w*|disregard\w*"
+    r"|delet\w*|remov\w*|eras\w*|stop\w*|quit|ended|sold|lost|rid|g[ia]ve[ns]? up|giving up|fell|fallen"
+    r"|abandon\w*|ditch\w*|discard\w*|done with|through with"
+    r"|plug|obsolete|irrelevant|skip\w*|dismiss\w*|revok\w*|withdr\w*|retir\w*|undo\w*|clear\w*|wip\w+|nix\w*"
+    r"|strike|struck|dead|history|void|no)\b|n['’]t\b"
 )
-WRONG = _compile(r"\b(?:wrong|mistak\w+|incorrect|chang\w+|updat\w+|correct\w*|error|mixed|confus\w+|revis\w+|switch\w*|different|new)\b")
+WRONG = _compile(
+    r"\b(?:wrong|mistak\w+|incorrect|chang\w+|updat\w+|correct\w*|error|mixed|confus\w+|revis\w+|switch\w*"
+    r"|different|new)\b"
+)
 CHOICE = _compile(
-    r"^(?:please\s+)?(?:let(?:'s| us)|use|take|keep|put|go (?:with|for)|stick (?:with|to)|pick|choose|consider|treat|call)\b"
+    r"^(?:please\s+)?(?:let(?:'s| us)|use|take|keep|put|go (?:with|for)|stick (?:with|to)|pick|choose|consider"
+    r"|treat|call)\b"
 )
 PAST = _compile(
     r"\b(?:used to|previously|formerly|back then|in the past|originally|at first|once upon|long ago|at the time)\b"
@@ -102,37 +116,52 @@ NO_LONGER = _compile(r"\bno longer\b|(?:\bnot|n['’]t)\b.*\bany ?(?:more|longer
 DENIAL = _compile(r"(?:n['’]t|\b(?:not|no longer))\s*(?:really |actually |going to be )?$")
 
 CONSTRAINT = _compile(
-    r"\b(?:must|never|always|only|prefer\w*|avoid|without|at (?:most|least)|no (?:more|less|fewer|later|earlier) than|under"
+    r"\b(?:must|never|always|only|prefer\w*|avoid|without|at (?:most|least)|no (?:more|less|fewer|later"
+    r"|earlier) than|under"
     r"|below|above|within|up to|max(?:imum)?|min(?:imum)?|less than|more than|make sure|as long as|need(?:s)? to|has to"
     r"|have to|can't|cannot|don't|do not|required?|insist|nothing|except|unless|rule out|stick to|favou?rite|ideally)\b"
 )
 PREFERENCE = _compile(
-    r"\bI(?:'m| am|'d| would|'ve| have)?(?: really| always| usually| also| much| rather| do| don't| do not| never| can't)*"
-    r" (?:prefer|like|love|enjoy|hate|dislike|need|want|favou?r|avoid|adore|detest|stand|use|own|have|live|work|speak|plan)\b"
+    r"\bI(?:'m| am|'d| would|'ve| have)?(?: really| always| usually| also| much| rather| do| don't| do not"
+    r"| never| can't)*"
+    r" (?:prefer|like|love|enjoy|hate|dislike|need|want|favou?r|avoid|adore|detest|stand|use|own|have|live"
+    r"|work|speak|plan)\b"
 )
 REQUEST = _compile(
-    r"^(?:please\b|(?:can|could|would|will) you\b|i(?:'d| would) (?:like|love|want) you to|i (?:want|need) you to|help me\b"
-    r"|let's\b|let us\b|let me know|(?:find|show|tell|give|help|send|write|explain|check|search|look|recommend|suggest|list"
-    r"|plan|create|draft|summari[sz]e|remind|compare|describe|get|pick|add|try|do|don't|go|come|read|keep|walk|take|make|put"
+    r"^(?:please\b|(?:can|could|would|will) you\b|i(?:'d| would) (?:like|love|want) you to|i (?:want"
+    r"|need) you to|help me\b"
+    r"|let's\b|let us\b|let me know|(?:find|show|tell|give|help|send|write|explain|check|search|look|recommend"
+    r"|suggest|list"
+    r"|plan|create|draft|summari[sz]e|remind|compare|describe|get|pick|add|try|do|don't|go|come|read|keep|walk"
+    r"|take|make|put"
     r"|propose|prepare|think|imagine|start|stop|wait|see)\b(?! me down\b))"
 )
 OUTCOME = _compile(
-    r"\b(?:confirmed|decided|agreed|settled|finali[sz]ed|completed|scheduled|booked|reserved|arranged|approved|registered"
+    r"\b(?:confirmed|decided|agreed|settled|finali[sz]ed|completed|scheduled|booked|reserved|arranged|approved"
+    r"|registered"
     r"|signed|chosen|cancell?ed|purchased|paid|submitted|delivered|concluded|resolved)\b"
 )
 NOT_AN_OUTCOME = _compile(
-    r"\b(?:if|once|until|unless|when|would|could|should|can|may|might|not|never|yet|want|shall|let me|will|noted|you (?:said|mentioned|told))\b|n['’]t\b"
+    r"\b(?:if|once|until|unless|when|would|could|should|can|(?-i:may)|might|not|never|yet|want|shall|let me"
+    r"|will|noted|you (?:said|mentioned|told))\b|n['’]t\b"
 )
 ABOUT_THE_TALK = _compile(
-    r"^(?:that(?:'s| is| was| sounds| helps| makes| would| works| all)|this (?:is|was|looks|sounds|helps)|sounds|looks|you(?:'re| are|"
+    r"^(?:that(?:'s| is| was| sounds| helps| makes| would| works| all)|this (?:is|was|looks|sounds|helps)"
+    r"|sounds|looks|you(?:'re| are|"
     r" were| have| should| can| could)?\b(?!.*:)|it(?:'s| is| was)? (?:all |so |really |very |been |a )*"
-    r"(?:good|great|nice|fine|ok(?:ay)?|cool|fun|hard|lovely|funny|interesting|late|early|helpful|pleasure|been|long|true|amazing|awesome)"
-    r"|what an?\b|how (?:nice|great|cool)|wow\b|glad\b|happy to\b|no (?:problem|worries|rush|hurry)|take care|see you|talk (?:to|soon)"
-    r"|i(?:'m| am)? (?:(?:just|so|really|very) )*(?:see|understand|agree|appreciate|think so|know|glad|thankful|grateful|curious|wondering"
-    r"|happy for|sorry|back|here|thinking|bored|listening)|good (?:luck|morning|evening|night|job|to|idea|point|question)|nice to"
-    r"|i(?:'ll| will) (?:get back|let you know|think|check|see|be back|keep)|(?:and )?(?:how|what) about|let me (?:think|see|check|know))\b"
+    r"(?:good|great|nice|fine|ok(?:ay)?|cool|fun|hard|lovely|funny|interesting|late|early|helpful|pleasure"
+    r"|been|long|true|amazing|awesome)"
+    r"|what an?\b|how (?:nice|great|cool)|wow\b|glad\b|happy to\b|no (?:problem|worries|rush|hurry)|take care"
+    r"|see you|talk (?:to|soon)"
+    r"|i(?:'m| am)? (?:(?:just|so|really|very) )*(?:see|understand|agree|appreciate|think so|know|glad"
+    r"|thankful|grateful|curious|wondering"
+    r"|happy for|sorry|back|here|thinking|bored|listening)|good (?:luck|morning|evening|night|job|to|idea"
+    r"|point|question)|nice to"
+    r"|i(?:'ll| will) (?:get back|let you know|think|check|see|be back|keep)|(?:and )?(?:how|what) about"
+    r"|let me (?:think|see|check|know))\b"
 )
 EPHEMERAL = _compile(
-    r"\b(?:today|right now|at the moment|tonight|yesterday|just now|this (?:morning|afternoon|evening)|a (?:second|minute|moment)"
+    r"\b(?:today|right now|at the moment|tonight|yesterday|just now|this (?:morning|afternoon|evening)"
+    r"|a (?:second|minute|moment)"
     r"|bye|later)\b"
 )

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from orchestra.core.terms import Weights, tokens
 from orchestra.sleeptime.extractive.claim import Claim, parse
+from orchestra.sleeptime.extractive.cues import ADDITIVE, EXCLUSIVE
+from orchestra.sleeptime.extractive.likeness import (
+    alike,
+    common_phrase,
+    is_named,
+    kinds_met,
+    owners_agree,
+    says_the_same,
+    strong_terms,
+    value_kind,
+    value_lead,
+)
 from orchestra.sleeptime.extractive.nouns import slot_terms
 from orchestra.sleeptime.extractive.predicates import FUNCTIONAL
-from orchestra.sleeptime.extractive.cues import ADDITIVE, EXCLUSIVE
 
 
 @dataclass(slots=True)
@@ -87,7 +97,7 @@ class Ledger:
         return (best, says_the_same(claim, best.claim, old)) if best else None
 
     def _slot_score(self, new: Claim, line: Claim, old: str) -> float:
-        if not _owners_agree(new.owner, line.owner):
+        if not owners_agree(new.owner, line.owner):
             return self._overlap(new, line)
         cued = new.cued or bool(old)
         if (
@@ -105,7 +115,7 @@ class Ledger:
             return 1.0
         if new_named and cued and new.slot <= line.terms and len(line.terms - new.slot) <= 3:
             return 0.6
-        if line_named and line.slot <= new.terms and new.form != "implicit" and (cued or _kinds_met(new, line)):
+        if line_named and line.slot <= new.terms and new.form != "implicit" and (cued or kinds_met(new, line)):
             return 0.6
         if new.form != "implicit" and not (new_named and line_named) and self._phrase_met(new, line, cued):
             return 0.55
@@ -143,12 +153,12 @@ class Ledger:
 
     def _phrase_met(self, new: Claim, line: Claim, cued: bool) -> bool:
         """A noun phrase in common that is not all that one of them says, in sentences of which one has no known shape."""
-        if not (cued or _kinds_met(new, line)):
+        if not (cued or kinds_met(new, line)):
             return False
-        if _is_named(new):
+        if is_named(new):
             slot = new.slot
             return any(slot == frozenset(phrase[: len(slot)]) for phrase in line.phrases)
-        return any(_common_phrase(phrase, line) for phrase in new.phrases)
+        return any(common_phrase(phrase, line) for phrase in new.phrases)
 
     def _named_score(self, new: Claim, line: Claim, cued: bool) -> float:
         if new.slot == line.slot:
@@ -163,9 +173,10 @@ class Ledger:
             return score
         if ADDITIVE.search(new.text) and not new.cued:
             return 0.0
-        if not cued and not _alike(new, line):
+        if not cued and not alike(new, line):
             return 0.0
-        if cued and _kinds(new) != _kinds(line) and _lead(new) and _lead(line) and _lead(new) != _lead(line):
+        leads = {value_lead(new), value_lead(line)}
+        if cued and value_kind(new) != value_kind(line) and len(leads) == 2 and "" not in leads:
             return 0.0
         return score
 
@@ -181,7 +192,7 @@ class Ledger:
             or new.form != line.form
         ):
             return 0.0
-        kinds = _strong(new.text) | _strong(line.text)
+        kinds = strong_terms(new.text) | strong_terms(line.text)
         return 0.65 if rest <= kinds and new.slot == line.slot and not ADDITIVE.search(new.text) else 0.0
 
     def _overlap(self, new: Claim, line: Claim) -> float:
@@ -211,13 +222,15 @@ class Ledger:
         loose: list[Entry] = []
         for entry in self.near(slot):
             claim = entry.claim
-            if not _owners_agree(owner, claim.owner):
+            if not owners_agree(owner, claim.owner):
                 continue
             if claim.slot == slot:
                 exact.append(entry)
             elif claim.form in ("named", "set") and (slot < claim.slot or (claim.slot < slot and slot <= claim.terms)):
                 wider.append(entry)
-            elif slot <= claim.terms or (len(slot) > 2 and self.weights.total(slot & claim.terms) >= 0.7 * self.weights.total(slot)):
+            elif slot <= claim.terms or (
+                len(slot) > 2 and self.weights.total(slot & claim.terms) >= 0.6 * self.weights.total(slot)
+            ):
                 loose.append(entry)
         return exact or wider[:1] or loose[:1]
 
@@ -233,87 +246,16 @@ class Ledger:
         return best
 
     def _mention(self, claim: Claim, terms: frozenset[str], line: Claim) -> int:
-        if line.form in ("named", "set") and line.slot <= terms and _owners_agree(claim.owner, line.owner):
+        if line.form in ("named", "set") and line.slot <= terms and owners_agree(claim.owner, line.owner):
             return len(line.slot) + 1
-        return max((size for phrase in claim.phrases for size in [_common_phrase(phrase, line)] if size), default=0)
+        return max((size for phrase in claim.phrases for size in [common_phrase(phrase, line)] if size), default=0)
 
     def named(self, terms: frozenset[str]) -> Entry | None:
         """The line with the largest named slot that stands whole among ``terms``."""
-        found = [entry for entry in self.near(terms) if _is_named(entry.claim) and entry.claim.slot <= terms]
+        found = [entry for entry in self.near(terms) if is_named(entry.claim) and entry.claim.slot <= terms]
         return max(found, key=lambda entry: (len(entry.claim.slot), entry.number), default=None)
 
-    def holding(self, words: str) -> Entry | None:
-        """The newest line that has all of ``words``."""
-        terms = frozenset(token.stem for token in tokens(words) if token.kind != "function")
+    def holding(self, phrase: str) -> Entry | None:
+        """The newest line that has all words of ``phrase``."""
+        terms = frozenset(token.stem for token in tokens(phrase) if token.kind != "function")
         return next((entry for entry in self.near(terms) if terms <= entry.claim.terms), None) if terms else None
-
-
-def says_the_same(new: Claim, line: Claim, old: str = "") -> bool:
-    """Whether everything that ``new`` says stands in ``line`` already, or it adds one detail and changes nothing."""
-    gone = frozenset(token.stem for token in tokens(old) if token.kind != "function")
-    if gone and gone <= line.terms:
-        return False
-    if new.terms <= line.terms:
-        return True
-    more = new.terms - line.terms
-    return line.terms < new.terms and len(more) == 1 and not new.cued and not more & _strong(new.text)
-
-
-def _is_named(claim: Claim) -> bool:
-    return claim.form in ("named", "set")
-
-
-def _common_phrase(phrase: tuple[str, ...], line: Claim) -> int:
-    """The length of a noun phrase of an unparsed line that ``phrase`` begins with, or that begins with ``phrase``."""
-    if _is_named(line):
-        return 0
-    for other in line.phrases:
-        size = min(len(phrase), len(other))
-        if phrase[:size] == other[:size]:
-            return size
-    return 0
-
-
-def _owners_agree(one: frozenset[str], other: frozenset[str]) -> bool:
-    if not one or not other or one == other:
-        return True
-    if "?" in one or "?" in other:
-        return "self" not in one | other
-    return False
-
-
-def _strong(text: str) -> frozenset[str]:
-    return frozenset(token.stem for token in tokens(text) if token.kind in ("number", "date"))
-
-
-def _kinds_met(new: Claim, line: Claim) -> bool:
-    """Whether both have a number, or both a date."""
-    one, other = ({token.kind for token in tokens(claim.text)} for claim in (new, line))
-    return any(kind in one and kind in other for kind in ("number", "date"))
-
-
-def _kinds(claim: Claim) -> str:
-    kinds = {token.kind for token in tokens(claim.value)}
-    return next((kind for kind in ("date", "number", "name") if kind in kinds), "word")
-
-
-_LEAD = re.compile(r"(?:^|\s)(in|on|at|with|near|from|by|an?)$", re.IGNORECASE)
-_VALUE_LEAD = re.compile(r"^(in|on|at|with|near|from|by|an?)\s", re.IGNORECASE)
-
-
-def _lead(claim: Claim) -> str:
-    """The preposition or article that leads into the value."""
-    match = _VALUE_LEAD.match(claim.value) or _LEAD.search(claim.text[: claim.value_at[0]].rstrip())
-    return match.group(1).lower().replace("an", "a") if match else ""
-
-
-def _alike(new: Claim, line: Claim) -> bool:
-    """Whether two values may be values of one slot: "in A" is none of the same as "12", nor "on Friday" as "at 10"."""
-    one, other = _lead(new), _lead(line)
-    if {one, other} == {"on", "at"}:
-        return False
-    return _shape(one, _kinds(new)) == _shape(other, _kinds(line))
-
-
-def _shape(lead: str, kind: str) -> tuple[str, bool]:
-    return lead if lead in ("in", "with", "a") else "", kind in ("number", "date")

@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a block. ``sources`` are the sequence numbers of the messages it came from; people's lines have none."""
+    """One line of a block. ``sources`` are the numbers of the messages it came from; lines of people have none."""
 
     text: str
     sources: tuple[int, ...] = ()

@@ -5,35 +5,41 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from orchestra.core.sentences import words
 from orchestra.core.terms import Token, stem, tokens
 
 DETERMINER = r"(?:my|our|the|his|her|their|your|this|that|[^\W\d_][\w-]*['’]s|[^\W\d_]+s['’])"
 EMPTY_WORDS = frozenset(
     stem(word)
-    for word in (
-        "new current latest updated actual final exact own usual default present right correct real overall choice value setting pick"
-        " selection preference answer go use change switch update make set move put thing one way actually now instead currently"
-        " anymore longer official officially chosen preferred selected revised original initial old previous previously already number"
-        " replace adjust decide prefer pick choose select settle opt plan planned get keep need want like time last end case turn bump"
-        " raise lower shift become happen remain stay equal be matter concern regard come term take agree say stand good work"
-    ).split()
+    for word in words(
+        "new current latest updated actual final exact own usual default present right correct real overall"
+        " choice value setting pick selection preference answer go use change switch update make set move put"
+        " thing one way actually now instead currently anymore longer official officially chosen preferred"
+        " selected revised original initial old previous previously already number replace adjust decide"
+        " prefer pick choose select settle opt plan planned get keep need want like time last end case turn"
+        " bump raise lower shift become happen remain stay equal be matter concern regard come term take agree"
+        " say stand good work"
+    )
 )
 GENERIC_WORDS = EMPTY_WORDS | frozenset(
     stem(word)
-    for word in (
-        "mind mistake wrong tell talk mention note notes list drop forget stop relevant irrelevant apply exist hold remove delete"
-        " cancel scrap ignore disregard scratch sell lose done pull plug whole earlier before everything anything reflect think thought"
-        " discard abandon ditch erase strike skip quit finish close clear wipe revoke withdraw retire dismiss require necessary valid"
-        " really completely entirely altogether totally idea stuff point record memory agenda table today back know see have more again"
-        " call fall give rid hear question ask remind remember confuse mix error fix sort rethink revisit reconsider little small quick"
-    ).split()
+    for word in words(
+        "mind mistake wrong tell talk mention note notes list drop forget stop relevant irrelevant apply"
+        " exist hold remove delete cancel scrap ignore disregard scratch sell lose done pull plug whole"
+        " earlier before everything anything reflect think thought discard abandon ditch erase strike skip"
+        " quit finish close clear wipe revoke withdraw retire dismiss require necessary valid really"
+        " completely entirely altogether totally idea stuff point record memory agenda table today back know"
+        " see have more again call fall give rid hear question ask remind remember confuse mix error fix sort"
+        " rethink revisit reconsider little small quick"
+    )
 )
 _RELATIVE = re.compile(r"\s(?:that|which|who|i|we|you|i['’]\w+|we['’]\w+)\s.*$", re.IGNORECASE)
 _OWNER = re.compile(
-    r"^(my|our|your|his|her|their|the|this|that)\b|^((?:my |our |the |his |her |their )?[\w-]+(?: [\w-]+)?)['’]s?\s(?=\w)",
+    r"^(my|our|your|his|her|their|the|this|that)\b|^((?:my |our |the |his |her "
+    r"|their )?[\w-]+(?: [\w-]+)?)['’]s?\s(?=\w)",
     re.IGNORECASE,
 )
-_DETERMINED = frozenset("my our the his her their your a an this that".split())
+_DETERMINED = words("my our the his her their your a an this that")
 
 
 def content_tokens(text: str) -> tuple[Token, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from orchestra.core.sentences import words
 from orchestra.core.terms import Token, stem, tokens
 
 _FAMILIES = {
@@ -19,16 +20,12 @@ _FAMILIES = {
 FUNCTIONAL = frozenset({"@place", "@work", "@name"})
 _COPULAS = frozenset(["am", "is", "are", "was", "were", "m", "s"])
 _ARTICLE = re.compile(r"\ban?\s+$", re.IGNORECASE)
-_PREPOSITIONS = frozenset("in at on to for with by from of about as into near under over through".split())
-_AUX = frozenset(
-    (
-    "a an am is are was were be been being have has had do does did will would can could should shall must m "
-    "re s ve ll d just now also currently still always usually often then really recently finally both once "
-    "since already not never only mostly "
-    ).split()
+_PREPOSITIONS = words("in at on to for with by from of about as into near under over through")
+_AUX = words(
+    "a an am is are was were be been being have has had do does did will would can could should shall must m"
+    " re s ve ll d just now also currently still always usually often then really recently finally both once"
+    " since already not never only mostly"
 )
-
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +56,12 @@ def predicate(text: str) -> Predicate | None:
     first = at
     while at < len(pieces) and (pieces[at].lower in _AUX or pieces[at].lower.endswith("ly")):
         at += 1
+    if (
+        at + 1 < len(pieces)
+        and pieces[at].stem in ("start", "begin", "keep", "stop")
+        and pieces[at + 1].lower.endswith("ing")
+    ):
+        at += 1  # "started working"
     if not subject or at >= len(pieces):
         return None
     verb = pieces[at]

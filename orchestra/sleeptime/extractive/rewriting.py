@@ -10,6 +10,11 @@ from orchestra.sleeptime.extractive.claim import Claim, parse
 
 def with_value(line: Claim, value: str, old: str) -> str:
     """The text of ``line`` with ``value`` in the place of its value (of ``old``, when the line has it)."""
+    text = _put(line, value, old)
+    return text + "." if line.text.endswith(".") and text[-1:].isalnum() else text
+
+
+def _put(line: Claim, value: str, old: str) -> str:
     value = value.strip(" .!,?")
     line = _present(line)
     text = line.text
@@ -28,7 +33,9 @@ def with_value(line: Claim, value: str, old: str) -> str:
 
 def _present(line: Claim) -> Claim:
     """A line about the past as one about the present, so that it may take the value of now."""
-    text = re.sub(r"\b(was|were)(?=\W+$)", lambda m: {"was": "is", "were": "are"}[m[1].lower()], line.text[: line.value_at[0]])
+    text = re.sub(
+        r"\b(was|were)(?=\W+$)", lambda m: {"was": "is", "were": "are"}[m[1].lower()], line.text[: line.value_at[0]]
+    )
     if text == line.text[: line.value_at[0]]:
         return line
     return parse(text + line.text[line.value_at[0] :])

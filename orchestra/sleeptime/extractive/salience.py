@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from orchestra.core.sentences import words
 from orchestra.core.terms import tokens
 from orchestra.sleeptime.extractive import cues
 from orchestra.sleeptime.extractive.claim import Claim, parse
 
 KEEP = 1.5
 _FIRST_PERSON = re.compile(r"\b(?:i|my|we|our|mine|ours|me|us)\b", re.IGNORECASE)
-_WORN = frozenset(
-    ["good", "great", "nice", "cool", "awesome", "amazing", "wonderful", "thank", "sound", "help", "perfect", "sur", "welcom", "glad", "happy", "sorry", "wow", "haha", "lol", "lov", "interest", "thing", "day", "tim", "morn", "bye", "see", "talk", "soon", "tak", "car", "chat", "fin", "lovely", "bit", "feel", "gues", "think", "know", "say", "tell", "way", "excit", "fun", "super", "real", "look", "hop", "wait", "right", "got", "pretty", "sweet", "cheer", "keep", "appreciat", "question", "answer", "message", "word", "anyth", "someth", "everyth", "noth"]
+_WORN = words(
+    "good great nice cool awesome amazing wonderful thank sound help perfect sur welcom glad happy sorry wow"
+    " haha lol lov interest thing day tim morn bye see talk soon tak car chat fin lovely bit feel gues think"
+    " know say tell way excit fun super real look hop wait right got pretty sweet cheer keep appreciat"
+    " question answer message word anyth someth everyth noth"
 )
 
 
@@ -26,8 +30,8 @@ def of_claim(claim: Claim) -> float:
     """The worth of a parsed clause."""
     text = claim.text
     pieces = tokens(text)
-    words = [token for token in pieces if token.kind != "function"]
-    telling = [token for token in words if token.stem not in _WORN]
+    carrying = [token for token in pieces if token.kind != "function"]
+    telling = [token for token in carrying if token.stem not in _WORN]
     if not telling:
         return 0.0
     score = min(len(telling), 4) * 0.25

@@ -1,4 +1,4 @@
-"""The shapes of sentences that name a slot and give it a value: "my A is B", "change A to B", "B for the A", "as for A, B"."""
+"""The shapes of sentences that name a slot and give it a value: "my A is B", "change A to B", "B for the A"."""
 
 from __future__ import annotations
 
@@ -13,87 +13,123 @@ Found: TypeAlias = "tuple[Form, str, int, int, str]"
 """Form, the slot's noun phrase, start and end of the value, the value that is replaced."""
 
 _FULL_COPULA = re.compile(
-    r"\s+(?:(?:is|are|was|were|will be|should be|shall be|must be|has been|have been|needs to be|ought to be|has to be|is going to be"
-    r"|would be|can be|used to be)(?:n['’]t)?(?: (?:currently|now|actually|still|officially|simply|just|then|indeed))*(?: (?:called|named|known as))?"
-    r"|remains?|stays?|equals?|becomes?|became|has become|happens to be|turned out to be|turns out to be|comes to|amounts to|reads?|stands at"
-    r"|(?:has |have |had |is |was |just |recently |now |since )*(?:gone|went|changed|moved|switched|shifted|jumped|dropped|risen|rose|grew|grown"
-    r"|increased|decreased|climbed|fell|fallen|turned|going|changing|moving|switching|been \w+ed|bumped|got \w+ed)(?: (?:up|down|over))?"
+    r"\s+(?:(?:is|are|was|were|will be|should be|shall be|must be|has been|have been|needs to be|ought to be"
+    r"|has to be|is going to be"
+    r"|would be|can be|used to be)(?:n['’]t)?(?: (?:currently|now|actually|still|officially|simply|just|then"
+    r"|indeed))*(?: (?:called|named|known as))?"
+    r"|remains?|stays?|equals?|becomes?|became|has become|happens to be|turned out to be|turns out to be"
+    r"|comes to|amounts to|reads?|stands at"
+    r"|(?:has |have |had |is |was |just |recently |now |since )*(?:gone|went|changed|moved|switched|shifted"
+    r"|jumped|dropped|risen|rose|grew|grown"
+    r"|increased|decreased|climbed|fell|fallen|turned|going|changing|moving|switching|been \w+ed|bumped"
+    r"|got \w+ed)(?: (?:up|down|over))?"
     r"(?: from (?P<old>.+?))?(?= (?:to|into)\b)|changes (?=to)|moves (?=to)|goes (?=to))(?=[\s,:])",
     re.IGNORECASE,
 )
 _THIN_COPULA = re.compile(
-    r"(?:(?:(?<=^it)|(?<=^that)|(?<=^this)|(?<=^they)|(?<=^there))['’](?:s|re)(?=\s)|['’](?:s|re)(?=\s(?:\d|an?\s|now\b|not\b|on\s|at\s|in\s|going\b|set\b|still\b|actually\b|[\w-]+[.!]?$))|\s*[:=](?=\s)|\s+[–—-](?=\s))",
+    r"(?:(?:(?<=^it)|(?<=^that)|(?<=^this)|(?<=^they)|(?<=^there))['’](?:s|re)(?=\s)|['’](?:s|re)(?=\s(?:\d"
+    r"|an?\s|now\b|not\b|on\s|at\s|in\s|going\b|set\b|still\b|actually\b|[\w-]+[.!]?$))|\s*[:=](?=\s)"
+    r"|\s+[–—-](?=\s))",
     re.IGNORECASE,
 )
 _SUBJECT_WORDS = re.compile(r"^(?:it|that|this|these|those|there|they)$", re.IGNORECASE)
 _SET = re.compile(
-    r"^(?:(?:please|let's|let us|we|i|i've|we've|i have|we have|i'll|we'll|i(?:'d| would) (?:like|love) (?:you )?to|i (?:want|need)(?: you)? to|i had to"
-    r"|we had to|(?:we|i)(?:'ve| have)? decided to|can you|could you|would you|will you|go ahead and|just|now|also|recently|since|finally|then"
-    r"|better|should|had)\s+)*(?P<verb>make|made|set|chang(?:e|ed)|switch(?:ed)?|mov(?:e|ed)|updat(?:e|ed)|bump(?:ed)?|rais(?:e|ed)"
-    r"|lower(?:ed)?|shift(?:ed)?|push(?:ed)?|bring|brought|put|adjust(?:ed)?|increas(?:e|ed)|decreas(?:e|ed)|reduc(?:e|ed)|cut|drop(?:ped)?|turn(?:ed)?|convert(?:ed)?"
-    r"|upgrad(?:e|ed)|downgrad(?:e|ed)|renam(?:e|ed)|revis(?:e|ed)|reschedul(?:e|ed)|extend(?:ed)?|shorten(?:ed)?|fix(?:ed)?|keep|kept|amend(?:ed)?"
-    r"|modif(?:y|ied)|correct(?:ed)?|swap(?:ped)?|replac(?:e|ed)|trad(?:e|ed)|exchang(?:e|ed)|postpon(?:e|ed)|register(?:ed)?|record(?:ed)?|list(?:ed)?|mark(?:ed)?"
+    r"^(?:(?:please|let's|let us|we|i|i've|we've|i have|we have|i'll|we'll|i(?:'d| would) (?:like"
+    r"|love) (?:you )?to|i (?:want|need)(?: you)? to|i had to"
+    r"|we had to|(?:we|i)(?:'ve| have)? decided to|can you|could you|would you|will you|go ahead and|just|now"
+    r"|also|recently|since|finally|then"
+    r"|better|should|had)\s+)*(?P<verb>make|made|set|chang(?:e|ed)|switch(?:ed)?|mov(?:e|ed)|updat(?:e|ed)"
+    r"|bump(?:ed)?|rais(?:e|ed)"
+    r"|lower(?:ed)?|shift(?:ed)?|push(?:ed)?|bring|brought|put|adjust(?:ed)?|increas(?:e|ed)|decreas(?:e|ed)"
+    r"|reduc(?:e|ed)|cut|drop(?:ped)?|turn(?:ed)?|convert(?:ed)?"
+    r"|upgrad(?:e|ed)|downgrad(?:e|ed)|renam(?:e|ed)|revis(?:e|ed)|reschedul(?:e|ed)|extend(?:ed)?"
+    r"|shorten(?:ed)?|fix(?:ed)?|keep|kept|amend(?:ed)?"
+    r"|modif(?:y|ied)|correct(?:ed)?|swap(?:ped)?|replac(?:e|ed)|trad(?:e|ed)|exchang(?:e|ed)|postpon(?:e|ed)"
+    r"|register(?:ed)?|record(?:ed)?|list(?:ed)?|mark(?:ed)?"
     r"|treat|consider|call)\s+(?P<what>.+)$",
     re.IGNORECASE,
 )
 _TO = re.compile(
-    r"\s+(?:over |up |down |back |out )?(?:(?:from\s+(?P<old>.+?)\s+)?(?:to|into|at|as|with|for|on|by|down as)|=)\s+(?P<value>.+)$",
+    r"\s+(?:over |up |down |back |out )?(?:(?:from\s+(?P<old>.+?)\s+)?(?:to|into|at|as|with|for|on|by|down as)"
+    r"|=)\s+(?P<value>.+)$",
     re.IGNORECASE,
+)
+_FROM_TO = re.compile(
+    r"^(?:over )?from (?P<old>.+?) (?:over )?(?:to|into) (?P<value>[^,;]+?)(?= (?:for|in|on|at|as) |$)", re.IGNORECASE
+)
+_TOPICS = (
+    re.compile(
+        r"^(?!(?:저|나|제|내|우리|저희|그|이)(?:는|은|가|이|를|을)\s)(?P<np>[가-힣][가-힣 ]{0,14}?)(?:은|는|이|가|을|를)\s+(?P<value>.+)$"
+    ),
+    re.compile(r"^(?!(?:私|僕|俺|わたし)は)(?P<np>[^、。\s]{1,12}?)(?:は|を|が)(?P<value>.+)$"),
 )
 _FOR_TAIL = re.compile(
     rf"^(?P<value>.+?)\s+(?:for|as|is what (?:i|we) \w+ (?:for|as)|to be)\s+(?P<np>{DETERMINER}\s[^,;]+)$",
     re.IGNORECASE,
 )
 _FOR_HEAD = re.compile(
-    rf"^(?:for|as for|as to|regarding|about|on|concerning|with regards? to|with respect to|when it comes to|in terms of|re|in case of)\s+(?P<np>{DETERMINER}\s[^,;:]+?)"
+    rf"^(?:for|as for|as to|regarding|about|on|concerning|with regards? to|with respect to|when it comes to"
+    rf"|in terms of|re|in case of)\s+(?P<np>{DETERMINER}\s[^,;:]+?)"
     r"\s*[,:;–—-]+\s*(?P<rest>.+)$",
     re.IGNORECASE,
 )
 _LEAD_IN = re.compile(
-    r"^(?:(?:it(?:['’]s| is| was| will be| should be)|that(?:['’]s| is)|i|we|you|let(?:['’]s| us| me)|they)\b['’]?(?:ve|ll|d|m|re)?\s*)?(?:(?:now|just|have|had|has|will|would"
-    r"|can|should|want|like|need|to|decided|chose|chosen|picked|pick|choose|select(?:ed)?|use|used|using|go|going|went|gone|settled|settle|opted|opt"
-    r"|switched|switch|changed|change|moved|stick|prefer|say|put|make|take|took|with|on|for|do|am|are|is|be|better|rather|ended|up|landed|agreed|set|it|me|down"
+    r"^(?:(?:it(?:['’]s| is| was| will be| should be)|that(?:['’]s| is)|i|we|you|let(?:['’]s| us| me)"
+    r"|they)\b['’]?(?:ve|ll|d|m|re)?\s*)?(?:(?:now|just|have|had|has|will|would"
+    r"|can|should|want|like|need|to|decided|chose|chosen|picked|pick|choose|select(?:ed)?|use|used|using|go"
+    r"|going|went|gone|settled|settle|opted|opt"
+    r"|switched|switch|changed|change|moved|stick|prefer|say|put|make|take|took|with|on|for|do|am|are|is|be"
+    r"|better|rather|ended|up|landed|agreed|set|it|me|down"
     r"|in favou?r of|instead|please|currently|always|usually)\s+)+",
     re.IGNORECASE,
 )
 _PARTICIPLE = re.compile(
-    r"^(?:(?:now|currently|actually|still|instead|officially|already|just|really|back|going to be|gonna be|to be|not|no longer)\s+)*"
-    r"(?:(?:been\s+)?(?:set|scheduled|fixed|planned|due|changed|moved|switched|updated|raised|lowered|bumped|adjusted|increased|reduced|put|listed"
+    r"^(?:(?:now|currently|actually|still|instead|officially|already|just|really|back|going to be|gonna be"
+    r"|to be|not|no longer)\s+)*"
+    r"(?:(?:been\s+)?(?:set|scheduled|fixed|planned|due|changed|moved|switched|updated|raised|lowered|bumped"
+    r"|adjusted|increased|reduced|put|listed"
     r"|down|up|shifted|revised|pegged|locked in|registered|recorded|slated|going|called|named|known)\s+)?"
     r"(?:from (?P<old>.+?) )?(?:(?:to|at|for|as|into|with|to be)\s+)?",
     re.IGNORECASE,
 )
 _INNER = re.compile(
-    rf"^[^,;:]{{1,70}}?(?:\bthat|:|\bsays?|\bsaid|\bknow|\bthink|\bbecause|\bso)\s+(?=(?:my|our|the|his|her|their)\s[^,;:]{{1,60}}?\s"
+    r"^[^,;:]{1,70}?(?:\bthat|:|\bsays?|\bsaid|\bknow|\bthink|\bbecause|\bso)\s+(?=(?:my|our|the|his|her"
+    r"|their)\s[^,;:]{1,60}?\s"
     r"(?:is|are|was|were|will|would|should|must|has|have|stays?|remains?|equals?)\b)",
     re.IGNORECASE,
 )
 _ANNOUNCED = re.compile(r"^[^,;:]{4,50}:\s+(?=[\w-]+(?: [\w-]+){0,2} (?:is|are)\b)", re.IGNORECASE)
 _SWAPPED = re.compile(
-    r"^(?:i|we)(?:['’]ve| have|['’]ll| will)?(?: just| now| recently| since)? (?:swap(?:ped)?|trad(?:e|ed)|exchang(?:e|ed)|replac(?:e|ed)|substitut(?:e|ed))"
+    r"^(?:i|we)(?:['’]ve| have|['’]ll| will)?(?: just| now| recently| since)? (?:swap(?:ped)?|trad(?:e|ed)"
+    r"|exchang(?:e|ed)|replac(?:e|ed)|substitut(?:e|ed))"
     rf"\s+(?P<old>.+?)\s+(?:for|with|by)\s+(?P<value>.+?)\s+(?:as|for|in)\s+(?P<np>{DETERMINER}\s[^,;]+)$",
     re.IGNORECASE,
 )
 _REPLACED = re.compile(
-    r"^(?P<value>.+?)\s+(?:(?:has|have|is|was|will)\s+)?(?:now\s+)?(?:replac(?:e|ed|es|ing)|supersed(?:e|ed|es)|t(?:akes|ook|aken) over from)\s+"
+    r"^(?P<value>.+?)\s+(?:(?:has|have|is|was|will)\s+)?(?:now\s+)?(?:replac(?:e|ed|es|ing)|supersed(?:e|ed"
+    r"|es)|t(?:akes|ook|aken) over from)\s+"
     rf"(?P<old>.+?)\s+(?:as|for|in)\s+(?P<np>{DETERMINER}\s[^,;]+)$",
     re.IGNORECASE,
 )
 _HAVE = re.compile(
-    r"^(?:i|we)(?:['’]ve| have| now have|['’]ll have| will have)?(?: got| now)? (?P<np>an?\s[^,;]{1,50}?) of (?P<value>[^,;]+)$",
+    r"^(?:i|we)(?:['’]ve| have| now have|['’]ll have| will have)?(?: got"
+    r"| now)? (?P<np>an?\s[^,;]{1,50}?) of (?P<value>[^,;]+)$",
     re.IGNORECASE,
 )
 _WISH = re.compile(
-    rf"^(?:i|we|they)(?:['’]d| would)? (?:really |do |also )?(?:like|need|want|expect|prefer|love) (?P<np>{DETERMINER}\s[^,;]{{1,50}}?)"
+    rf"^(?:i|we|they)(?:['’]d| would)? (?:really |do |also )?(?:like|need|want|expect|prefer"
+    rf"|love) (?P<np>{DETERMINER}\s[^,;]{{1,50}}?)"
     r" to (?:be|stay|remain|become|equal)(?: at)? (?P<value>[^,;]+)$",
     re.IGNORECASE,
 )
 _COLON = re.compile(
-    rf"^(?:[^,;:]{{1,60}}?\s)?(?P<np>(?:my|our|the|his|her|their|an?)\s[^,;:.]{{1,50}}?)\s*(?::|[,;–—-](?=\s*(?:it|that|they)(?:['’]|\s)))\s*(?P<rest>.+)$",
+    r"^(?:[^,;:]{1,60}?\s)?(?P<np>(?:my|our|the|his|her|their|an?)\s[^,;:.]{1,50}?)\s*(?::"
+    r"|[,;–—-](?=\s*(?:it|that|they)(?:['’]|\s)))\s*(?P<rest>.+)$",
     re.IGNORECASE,
 )
 _INVERSE = re.compile(
-    rf"^(?:now |currently |still |going to be |then )*(?P<np>(?:(?:my|our|his|her|their|[^\W\d_]+['’]s)\s|(?:the|our|my) (?:new|current|latest|updated|correct|right|actual|final|revised)\s"
+    rf"^(?:now |currently |still |going to be |then )*(?P<np>(?:(?:my|our|his|her|their|[^\W\d_]+['’]s)\s"
+    rf"|(?:the|our|my) (?:new|current|latest|updated|correct|right|actual|final|revised)\s"
     rf"|what (?:i|we) [\w'’ ]+? (?:for|as)\s+(?={DETERMINER}))[^,;]+)$",
     re.IGNORECASE,
 )
@@ -106,11 +142,22 @@ def named_slot(text: str) -> Found | None:
         if found and found[0] == "named":
             form, np, start, end, old = found
             return form, np, start + inner.end(), end + inner.end(), old
+    if not text.isascii() and (found := _topic(text)):
+        return found
     return _swap(text) or _for_head(text) or _set(text) or _copula(text) or _for_tail(text)
 
 
+def _topic(text: str) -> Found | None:
+    """The topic of a Korean or Japanese sentence, which its particle marks."""
+    for pattern in _TOPICS:
+        if match := pattern.match(text):
+            start, end = match.span("value")
+            return "named", match["np"], start, len(text[:end].rstrip(" .!。！")), ""
+    return None
+
+
 def _swap(text: str) -> Found | None:
-    """ "I swapped A for B as my C", "B has replaced A as the C"."""
+    """Such as "I swapped A for B as my C", "B has replaced A as the C"."""
     if match := _HAVE.match(text):
         return "named", match["np"].split(" ", 1)[1], *match.span("value"), ""
     if match := _WISH.match(text):
@@ -158,6 +205,8 @@ def _set(text: str) -> Found | None:
     verb = match["verb"].lower()
     head = what.split(" ", 1)[0].lower().strip(",")
     implicit = head in ("it", "that", "this", "them", "things")
+    if from_to := _FROM_TO.match(what):
+        return "implicit", "", at + from_to.start("value"), at + from_to.end("value"), from_to["old"]
     if to := _TO.search(what):
         np, value, old = what[: to.start()], at + to.start("value"), to["old"] or ""
         if verb.startswith(("replac", "swap", "trad", "exchang")) and not implicit:
