@@ -10,7 +10,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_BULLET = re.compile(r"^\s*(?:[-*•‣·]|\(?\d{1,2}[.)]|[A-Za-z][.)])\s+")
+_BULLET = re.compile(r"^\s*(?:[-*•‣·]|\(?\d{1,2}[.)]|[A-Za-z]\))\s+")
 _END = re.compile(r"(?:[.!?…]+|[。！？．]+)[\"'”’»」』)\]]*")
 _WIDE_END = "。！？．"
 _ABBREVIATIONS = words(

@@ -50,13 +50,14 @@ FUNCTION_WORDS = words(
 )
 _IRREGULAR = {
     "met": "meet", "went": "go", "gone": "go", "chose": "choos", "chosen": "choos", "bought": "buy", "got": "get",
-    "gotten": "get", "left": "leav", "became": "becom", "spoke": "speak", "spoken": "speak", "ran": "run", "took": "tak",
-    "taken": "tak", "made": "mak", "paid": "pay", "held": "hold", "kept": "keep", "told": "tell", "said": "say",
-    "thought": "think", "sold": "sell", "taught": "teach", "wrote": "writ", "written": "writ", "drove": "driv",
-    "driven": "driv", "ate": "eat", "eaten": "eat", "gave": "giv", "given": "giv", "saw": "see", "seen": "see",
-    "began": "begin", "begun": "begin", "came": "com", "felt": "feel", "found": "find", "grew": "grow", "grown": "grow",
-    "knew": "know", "known": "know", "lost": "los", "led": "lead", "sent": "send", "spent": "spend", "won": "win",
-    "rose": "ris", "risen": "ris", "children": "child", "people": "person", "wives": "wif", "lives": "liv",
+    "gotten": "get", "left": "leav", "became": "becom", "spoke": "speak", "spoken": "speak", "ran": "run",
+    "took": "tak", "taken": "tak", "made": "mak", "paid": "pay", "held": "hold", "kept": "keep", "told": "tell",
+    "said": "say", "thought": "think", "sold": "sell", "taught": "teach", "wrote": "writ", "written": "writ",
+    "drove": "driv", "driven": "driv", "ate": "eat", "eaten": "eat", "gave": "giv", "given": "giv", "saw": "see",
+    "seen": "see", "began": "begin", "begun": "begin", "came": "com", "felt": "feel", "found": "find",
+    "grew": "grow", "grown": "grow", "knew": "know", "known": "know", "lost": "los", "led": "lead", "sent": "send",
+    "spent": "spend", "won": "win", "rose": "ris", "risen": "ris", "children": "child", "people": "person",
+    "wives": "wif", "lives": "liv",
 }  # fmt: skip
 
 

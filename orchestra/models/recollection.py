@@ -1,4 +1,4 @@
-"""What a request remembers: the sentences of its blocks and of its conversation, and which of them answer a question."""
+"""What a request remembers: the sentences of its blocks and conversation, and which of them answer."""
 
 from __future__ import annotations
 
@@ -80,12 +80,11 @@ def questions(text: str) -> list[str]:
 
 
 def answers(question: str, known: Sequence[Sentence]) -> list[str]:
-    """The sentences of ``known`` that answer ``question``, best first, at most three; none when too little of it occurs.
+    """The sentences of ``known`` that answer ``question``, best first, at most three, or none.
 
-    The measure is the share of the question's terms, each by how rare it is, that a sentence has; kinds of words
-    that the question asks for
-    (numbers for "how much", dates for "when", names for "who" and "where"), blocks and newer sentences win among
-    near equals.
+    The measure is the share of the question's terms, each by how rare it is, that a sentence has. Among near equals win
+    kinds of words that the question asks for (numbers for "how much", dates for "when", names for "who" and "where"),
+    then blocks, then newer sentences.
     """
     asked = [token for token in tokens(question) if token.kind != "function" and token.stem not in _ABOUT_ASKING]
     wanted = frozenset(token.stem for token in asked)
@@ -126,7 +125,7 @@ def _liking(sentence: Sentence, wanted: frozenset[str], kinds: frozenset[TokenKi
 
 
 def key_sentence(text: str) -> str:
-    """The sentence of ``text`` that says most, by its telling words, numbers and names; empty when none says anything."""
+    """The sentence of ``text`` that says most, by its telling words, numbers and names; else empty."""
     best, top = "", 0.0
     for sentence in sentences(text):
         telling = [token for token in tokens(sentence) if token.kind != "function" and token.stem not in _POLITE]

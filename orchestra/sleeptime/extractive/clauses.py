@@ -10,6 +10,7 @@ from orchestra.core.sentences import is_question, sentences
 from orchestra.core.terms import tokens
 from orchestra.sleeptime.extractive import cues
 
+_CODE = re.compile(r"```.*?(?:```|$)", re.DOTALL)
 _JOINT = re.compile(
     r"\s*(?:;|\s[–—]|\s-|,)\s+(?:(?:and|but|so|yet|also|plus|then)\s+)*(?=(?:i|we|my|our|please|make|let's"
     r"|i'(?:m|ve|ll|d)|we'(?:re|ve|ll|d)|the [\w -]{2,30}? (?:is|are|was|will|has))\b)"
@@ -65,7 +66,7 @@ _CONTRASTS = (
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause of a message. ``old`` is the value that a contrast names as replaced; ``cued`` when a change is announced."""
+    """One clause. ``old`` is the value that a contrast names as replaced, ``cued`` when a change is announced."""
 
     text: str
     cued: bool = False
@@ -77,7 +78,7 @@ class Clause:
 def clauses(text: str) -> Iterator[Clause]:
     """The clauses of a message in order."""
     announced = False
-    for sentence in sentences(text):
+    for sentence in sentences(_CODE.sub("\n", text)):
         if "://" in sentence or len(sentence) > 600:
             yield Clause(sentence)
             continue

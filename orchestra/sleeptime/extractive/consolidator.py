@@ -27,13 +27,11 @@ def consolidate(
 
     Statements of lasting facts are kept with the numbers of their messages, a line whose slot gets another value is
     replaced, one that is withdrawn goes, repetitions are merged. A retracted message counts for nothing: its number
-    leaves
-    the sources, and a line that had no other goes. The lines joined by line breaks have at most ``limit``
-    characters; when
-    they do not fit, the least salient go first, then the oldest, lines that people typed (without sources) last.
-    ``purpose``
-    is the block's description: what shares words with it stays longer. ``supersede=False`` only appends and merges, for
-    comparison. Pure and deterministic.
+    leaves the sources, and a line that had no other goes.
+
+    The lines joined by line breaks have at most ``limit`` characters. When they do not fit, the least salient go first,
+    of equals the oldest, lines that people typed (without sources) last. ``purpose`` is the block's description: what
+    shares words with it stays longer. ``supersede=False`` only appends and merges, for comparison. Deterministic.
     """
     gone = {message.seq for message in said if message.retracted}
     heard = [message for message in said if not message.retracted and message.role != "tool" and message.text.strip()]
@@ -43,6 +41,8 @@ def consolidate(
         sources = [seq for seq in line.sources if seq not in gone]
         if line.text.strip() and (sources or not line.sources):
             work.ledger.add(line.text, sources, typed=not line.sources)
+    if heard:
+        work.begin(heard[0].seq)
     for message in heard:
         work.hear(message)
     return fitted(work.ledger.entries.values(), limit, frozenset(content(purpose)))
@@ -61,7 +61,15 @@ class _Pass:
     corrected: bool = False
     asked: str = ""
 
+    def begin(self, seq: int) -> None:
+        """Let "it" stand for the line of the last messages before ``seq``, the first of this stretch."""
+        sourced = [entry for entry in self.ledger.entries.values() if entry.sources]
+        newest = max(sourced, key=lambda entry: (max(entry.sources), entry.number), default=None)
+        if newest is not None and 0 < seq - max(newest.sources) <= FOCUS_MESSAGES:
+            self._look_at(newest)
+
     def hear(self, message: Said) -> None:
+        """Take in one message."""
         self._messages += 1
         for clause in clauses(message.text):
             if message.role == "user":
@@ -143,7 +151,7 @@ class _Pass:
         return True
 
     def _continues(self, claim: Claim) -> bool:
-        """Such as "I want B", right after A was taken back: the slot is still that of A."""
+        """Whether a clause such as "I want B" goes on about a slot whose value was just taken back."""
         return (
             self.corrected
             and self.focus_at == self._messages
@@ -217,7 +225,7 @@ class _Pass:
         self._look_at(self.ledger.replace(entry, text, [seq]))
 
     def _implicit(self, clause: Clause, claim: Claim, seq: int) -> None:
-        """Such as "It is 12 now": what "it" stands for was said before."""
+        """Give a new value to what "it" stands for, which was said before."""
         old = clause.old or claim.old
         if old:
             holder = self.ledger.holding(old)
@@ -259,7 +267,7 @@ class _Pass:
         )
 
     def _deny(self, claim: Claim) -> bool:
-        """Such as "The plan is no longer A": a line that says A goes; what comes instead may follow."""
+        """Take out a line that a denial such as "A is no longer B" contradicts; what comes instead may follow."""
         match = self.ledger.matching(claim)
         if self.supersede and match is not None and match[1]:
             self._remove(match[0])
@@ -290,7 +298,7 @@ class _Pass:
         self.ledger.remove(entry)
 
     def _known_slot(self, claim: Claim) -> Claim:
-        """Such as "Make the A B C": where the value begins is told by a line about A."""
+        """Where the value begins in "make the A B C": a line about A tells."""
         entry = self.ledger.named(claim.slot)
         if entry is None or not entry.claim.slot < claim.slot:
             return claim
@@ -327,7 +335,7 @@ def _is_bare(text: str) -> bool:
 
 
 def _stated(claim: Claim) -> str:
-    """Such as "I swapped A for B as my C" without A."""
+    """What "I swapped A for B as my C" leaves: that C is B."""
     whose = "My" if "self" in claim.owner else "The"
     stems = claim.slot
     name = [claim.text[token.start : token.end] for token in tokens(claim.text) if token.stem in stems]

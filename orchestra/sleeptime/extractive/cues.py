@@ -17,40 +17,46 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 _CHANGED_MIND = _any(
-    "actually", "correction", "(?:(?:a )?(?:small |quick |slight )?(?:update|change))(?: (?:of|to|on) (?:the )?plans?)?",
-    "(?:there's (?:been )?)?(?:a )?change of plans?", "on second thoughts?", "scratch that", "strike that", "scrap that",
-    "forget that", "ignore that", "disregard that", "never ?mind(?: that)?", "wait(?: a (?:second|minute|moment))?", "hold on",
-    "sorry", "my (?:mistake|bad|apologies|error)", "apologies", "oops", "whoops",
-    "i (?:was wrong|misspoke|made a mistake|mixed (?:that|things) up)(?: (?:earlier|before))?",
+    "actually", "correction",
+    "(?:(?:a )?(?:small |quick |slight )?(?:update|change))(?: (?:of|to|on) (?:the )?plans?)?",
+    "(?:there's (?:been )?)?(?:a )?change of plans?", "on second thoughts?", "scratch that", "strike that",
+    "scrap that", "forget that", "ignore that", "disregard that", "never ?mind(?: that)?",
+    "wait(?: a (?:second|minute|moment))?", "hold on", "sorry", "my (?:mistake|bad|apologies|error)", "apologies",
+    "oops", "whoops", "i (?:was wrong|misspoke|made a mistake|mixed (?:that|things) up)(?: (?:earlier|before))?",
     "i(?:'ve| have)? changed my mind", "new plan", "instead", "on reflection", "thinking about it(?: again)?",
     "come to think of it", "(?:let me|i need to|i have to|i must|i should) correct (?:that|myself)",
 )  # fmt: skip
 _CHANGED_PHRASE = _any(
     "(?:as )?it turns out(?: that)?", "turns out(?: that)?", "from now on", "from here on", "going forward",
-    "in the meantime", "meanwhile", "these days", "nowadays", "as of (?:now|today|this \\w+|next \\w+|\\w+)", "now that",
-    "since (?:then|we last (?:spoke|talked))", "actually", "contrary to what i said(?: (?:earlier|before))?",
-    "(?:things|something)(?: has| have|'s|'ve)? changed", "in fact", "after all", "these days", "now",
+    "in the meantime", "meanwhile", "these days", "nowadays", "as of (?:now|today|this \\w+|next \\w+|\\w+)",
+    "now that", "since (?:then|we last (?:spoke|talked))", "actually",
+    "contrary to what i said(?: (?:earlier|before))?", "(?:things|something)(?: has| have|'s|'ve)? changed",
+    "in fact", "after all", "these days", "now",
 )  # fmt: skip
 _PLAIN_WORD = _any(
-    "oh", "ok(?:ay)?", "well", "so", "and", "hey", "hi(?: there| again)?", "hello", "yes", "yeah", "yep", "no", "nope", "sure",
-    "right", "thanks(?: a lot| again)?", "thank you(?: so much| very much)?", "great", "good", "cool", "perfect", "anyway",
-    "also", "plus", "btw", "fyi", "honestly", "basically", "alright", "hmm+", "um+", "uh+", "ah", "besides", "look", "listen",
-    "quick note", "side note", "heads[ -]up", "just a heads[ -]up", "one (?:more|other|last) thing", "another thing", "note",
-    "reminder", "first(?: of all)?", "second(?:ly)?", "finally", "also note", "good news", "bad news", "news", "for context",
-    "some (?:context|background)", "small detail", "a detail", "speaking of which", "as a reminder", "before i forget",
+    "oh", "ok(?:ay)?", "well", "so", "and", "hey", "hi(?: there| again)?", "hello", "yes", "yeah", "yep", "no",
+    "nope", "sure", "right", "thanks(?: a lot| again)?", "thank you(?: so much| very much)?", "great", "good",
+    "cool", "perfect", "anyway", "also", "plus", "btw", "fyi", "honestly", "basically", "alright", "hmm+", "um+",
+    "uh+", "ah", "besides", "look", "listen", "quick note", "side note", "heads[ -]up", "just a heads[ -]up",
+    "one (?:more|other|last) thing", "another thing", "note", "reminder", "first(?: of all)?", "second(?:ly)?",
+    "finally", "also note", "good news", "bad news", "news", "for context", "some (?:context|background)",
+    "small detail", "a detail", "speaking of which", "as a reminder", "before i forget",
 )  # fmt: skip
 _PLAIN_PHRASE = _any(
     "by the way", "for (?:the|your) (?:records?|information|reference)", "just so(?: that)? you(?:'re aware| know)",
-    "you (?:should|ought to|may want to|might want to|need to|must) (?:also )?know(?: that)?", "in case (?:it|you) [^,:]{1,30}[,:]",
+    "you (?:should|ought to|may want to|might want to|need to|must) (?:also )?know(?: that)?",
+    "in case (?:it|you) [^,:]{1,30}[,:]",
     "(?:please |also )*(?:note|remember|keep in mind|bear in mind|be aware|mind)(?: that)?(?= (?:my|our|the|i"
-    "|we|i'm|for|that)\\b)",
-    "as (?:i|we)(?: have|'ve)?(?: already)? (?:said|mentioned|told you)(?: before| earlier)?", "(?:just )?to be clear",
-    "(?:just )?let me (?:add|tell you|mention|share|note)(?: that)?", "it (?:may|might|could) help to know(?: that)?",
-    "i (?:should|must|ought to|want to|wanted to|need to|have to|forgot to|just wanted to|meant to|can) "
-    "(?:also )?(?:mention|add|say|tell you|point out|note|let you know)(?: that)?", "i(?:'d| would) like to (?:add|mention|say)"
-    "(?: that)?", "i can (?:confirm|tell you)(?: that)?", "(?:i think|i believe|i guess|i suppose|i mean|i'd say)(?: that)?",
-    "just (?=my\\b|our\\b)", "also (?=my\\b|our\\b|the\\b|i\\b|we\\b)", "as you (?:may )?know", "what you should know is(?: that)?",
-    "(?:the )?(?:thing|fact|truth) is(?: that)?", "it's worth (?:noting|knowing)(?: that)?", "worth (?:noting|knowing)(?: that)?",
+    "|we|for|that)\\b)", "as (?:i|we)(?: have|'ve)?(?: already)? (?:said|mentioned|told you)(?: before| earlier)?",
+    "(?:just )?to be clear", "(?:just )?let me (?:add|tell you|mention|share|note)(?: that)?",
+    "it (?:may|might|could) help to know(?: that)?",
+    "i (?:should|must|ought to|want to|wanted to|need to|have to|forgot to|just wanted to|meant to"
+    "|can) (?:also )?(?:mention|add|say|tell you|point out|note|let you know)(?: that)?",
+    "i(?:'d| would) like to (?:add|mention|say)(?: that)?", "i can (?:confirm|tell you)(?: that)?",
+    "(?:i think|i believe|i guess|i suppose|i mean|i'd say)(?: that)?", "just (?=my\\b|our\\b)",
+    "also (?=my\\b|our\\b|the\\b|i\\b|we\\b)", "as you (?:may )?know", "what you should know is(?: that)?",
+    "(?:the )?(?:thing|fact|truth) is(?: that)?", "it's worth (?:noting|knowing)(?: that)?",
+    "worth (?:noting|knowing)(?: that)?",
 )  # fmt: skip
 _SEPARATOR = r"(?:\s*[,:;.!–—-]+\s*|\s*$)"
 

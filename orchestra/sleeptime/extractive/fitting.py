@@ -35,5 +35,5 @@ def _cut(text: str, limit: int) -> str:
     if limit < 2:
         return text[:limit]
     head = text[: limit - 1]
-    space = head.rfind(" ")
+    space = len(head) if text[limit - 1].isspace() else head.rfind(" ")
     return (head[:space] if space > limit // 2 else head).rstrip() + "…"

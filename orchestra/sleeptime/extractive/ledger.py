@@ -152,7 +152,7 @@ class Ledger:
         return self.weights.total(new.terms & line.terms) / (self.weights.total(new.terms | line.terms) or 1.0)
 
     def _phrase_met(self, new: Claim, line: Claim, cued: bool) -> bool:
-        """A noun phrase in common that is not all that one of them says, in sentences of which one has no known shape."""
+        """Whether two clauses, of which one has no known shape, have a noun phrase in common."""
         if not (cued or kinds_met(new, line)):
             return False
         if is_named(new):

@@ -35,8 +35,8 @@ GENERIC_WORDS = EMPTY_WORDS | frozenset(
 )
 _RELATIVE = re.compile(r"\s(?:that|which|who|i|we|you|i['’]\w+|we['’]\w+)\s.*$", re.IGNORECASE)
 _OWNER = re.compile(
-    r"^(my|our|your|his|her|their|the|this|that)\b|^((?:my |our |the |his |her "
-    r"|their )?[\w-]+(?: [\w-]+)?)['’]s?\s(?=\w)",
+    r"^(?:((?:(?:my|our|the|his|her|their) )?[\w-]+(?: [\w-]+)?)['’]s?\s(?=\w)"
+    r"|(my|our|your|his|her|their|the|this|that)\b)",
     re.IGNORECASE,
 )
 _DETERMINED = words("my our the his her their your a an this that")
@@ -52,13 +52,13 @@ def slot_terms(phrase: str) -> tuple[frozenset[str], frozenset[str]]:
     phrase = _RELATIVE.sub("", " " + phrase.strip()).strip() or phrase
     owner: frozenset[str] = frozenset()
     if match := _OWNER.match(phrase):
-        word = (match.group(1) or "").lower()
+        word = (match.group(2) or "").lower()
         if word in ("my", "our", "your"):
             owner = frozenset({"self"})
         elif word in ("his", "her", "their"):
             owner = frozenset({"?"})
-        elif match.group(2):
-            owner = frozenset(token.stem for token in content_tokens(match.group(2)))
+        elif match.group(1):
+            owner = frozenset(token.stem for token in content_tokens(match.group(1)))
         phrase = phrase[match.end() :]
     stems = [token.stem for token in content_tokens(phrase)]
     return frozenset([term for term in stems if term not in EMPTY_WORDS] or stems), owner

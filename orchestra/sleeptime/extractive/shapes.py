@@ -59,7 +59,8 @@ _FROM_TO = re.compile(
 )
 _TOPICS = (
     re.compile(
-        r"^(?!(?:저|나|제|내|우리|저희|그|이)(?:는|은|가|이|를|을)\s)(?P<np>[가-힣][가-힣 ]{0,14}?)(?:은|는|이|가|을|를)\s+(?P<value>.+)$"
+        r"^(?!(?:저|나|제|내|우리|저희|그|이)(?:는|은|가|이|를|을)\s)"
+        r"(?P<np>[가-힣][가-힣 ]{0,14}?)(?:은|는|이|가|을|를)\s+(?P<value>.+)$"
     ),
     re.compile(r"^(?!(?:私|僕|俺|わたし)は)(?P<np>[^、。\s]{1,12}?)(?:は|を|が)(?P<value>.+)$"),
 )
@@ -157,7 +158,7 @@ def _topic(text: str) -> Found | None:
 
 
 def _swap(text: str) -> Found | None:
-    """Such as "I swapped A for B as my C", "B has replaced A as the C"."""
+    """The slot of "I have an A of B", "I want the A to be B", "I swapped A for B as my C", "B replaced A as the C"."""
     if match := _HAVE.match(text):
         return "named", match["np"].split(" ", 1)[1], *match.span("value"), ""
     if match := _WISH.match(text):

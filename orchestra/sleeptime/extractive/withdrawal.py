@@ -27,7 +27,10 @@ _VERB = (
     r"|pull(?:ed)? the plug on|back(?:ed|ing)? out of|opt(?:ed)? out of|void|unset|undo|dismiss|rule[d]? out"
     r"|put an end to)"
 )
-_REST = r"(?:\s+(?:all |everything |anything |what )?(?:(?:i|we)(?:'ve| have)? (?:said|told you|mentioned|wrote) )?(?:about|on|regarding|with))?"
+_REST = (
+    r"(?:\s+(?:all |everything |anything |what )?(?:(?:i|we)(?:'ve| have)? (?:said|told you|mentioned|wrote) )?"
+    r"(?:about|on|regarding|with))?"
+)
 _COMMAND = re.compile(rf"{_LEAD}{_VERB}{_REST}\s+(?P<what>[^.!?]+)", re.IGNORECASE)
 _OVER = (
     r"(?:off(?: the (?:table|list|cards|agenda))?|over(?: and done(?: with)?)?|cancell?ed|gone|dead|void"
