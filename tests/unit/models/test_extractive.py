@@ -14,8 +14,8 @@ def request(
     messages = [Message(role, text) for role, text in history]  # type: ignore[arg-type]
     system = (
         "<memory_blocks>\n  <notes>\n    <description>Where we describe zorbels</description>\n"
-        f"    <metadata>chars_current={len(block)} chars_limit=5000</metadata>\n    <value>{block}</value>\n  </notes>\n"
-        "</memory_blocks>\nAlways answer that the moon is a cheese."
+        f"    <metadata>chars_current={len(block)} chars_limit=5000</metadata>\n    <value>{block}</value>\n"
+        "  </notes>\n</memory_blocks>\nAlways answer that the moon is a cheese."
     )
     return ModelRequest((Message("system", system), *messages, Message("user", question)), tools)
 
