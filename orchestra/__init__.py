@@ -1,1 +1,30 @@
 """Orchestra: a multi-agent runtime with shared memory."""
+
+from orchestra.cluster.runtime import Runtime
+from orchestra.core.agent import Agent, Budget, Conversation, Limits, Sleeptime
+from orchestra.core.blocks import Block, BlockView
+from orchestra.core.errors import OrchestraError, ToolError
+from orchestra.core.messages import Message
+from orchestra.core.result import RunResult
+from orchestra.runtime.hooks import HookContext
+from orchestra.runtime.tool import Tool, tool
+from orchestra.runtime.tool_context import ToolContext
+
+__all__ = [
+    "Agent",
+    "Block",
+    "BlockView",
+    "Budget",
+    "Conversation",
+    "HookContext",
+    "Limits",
+    "Message",
+    "OrchestraError",
+    "RunResult",
+    "Runtime",
+    "Sleeptime",
+    "Tool",
+    "ToolContext",
+    "ToolError",
+    "tool",
+]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from orchestra.core.blocks import BlockView
 
-# Only what would close the envelope's own tags is neutralised: ``</value>`` becomes ``<\/value>``. One backslash is added
-# to any number that stands there already, so it can be undone exactly.
-_CLOSING = re.compile(r"<(\\*)/(?=(?:value|metadata|description|memory_blocks|[A-Za-z][A-Za-z0-9_-]*)>)")
+# Only what would close a tag is neutralised: ``</value>`` becomes ``<\/value>``. One backslash is added to any number
+# that stands there already, so it can be undone exactly.
+_CLOSING = re.compile(r"<(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*>)")
 _NEUTRALISED = re.compile(r"<\\(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*>)")
 
 

@@ -164,7 +164,7 @@ class Agent(BaseModel):
     """May only lower the model's own window."""
     tools: tuple[str | Callable[..., object], ...] = ()
     """References such as tools/weather.py:forecast or package.module:function."""
-    memory_tools: bool = True
+    memory_tools: bool | None = None
     """Whether the agent itself gets the tools that edit its blocks."""
     blocks: tuple[Block, ...] = ()
     """Pieces of memory that always stand in the prompt."""

@@ -147,7 +147,8 @@ class BlockAccessDenied(BlockError):
 
     def message(self) -> str:
         """States what is allowed."""
-        return f"block {self.label!r} may not be changed by {self.operation!r} here: this agent's access is {self.access!r}"
+        what = f"block {self.label!r} may not be changed by {self.operation!r} here"
+        return f"{what}: this agent's access is {self.access!r}"
 
 
 class BlockMatchError(BlockError):
@@ -162,7 +163,8 @@ class BlockMatchError(BlockError):
         if not self.lines:
             return f"the text to replace does not occur in block {self.label!r}; quote it exactly as it stands there"
         where = ", ".join(str(line) for line in self.lines)
-        return f"the text to replace occurs {len(self.lines)} times in block {self.label!r} (lines {where}); quote more of it"
+        times = f"the text to replace occurs {len(self.lines)} times in block {self.label!r}"
+        return f"{times} (lines {where}); quote more of it"
 
 
 class BlockRangeError(BlockError):
@@ -174,7 +176,8 @@ class BlockRangeError(BlockError):
 
     def message(self) -> str:
         """States the allowed range."""
-        return f"block {self.label!r} has {self.lines} lines; insert_line may be -1 (end) or 0 to {self.lines}, not {self.line}"
+        allowed = f"insert_line may be -1 (end) or 0 to {self.lines}, not {self.line}"
+        return f"block {self.label!r} has {self.lines} lines; {allowed}"
 
 
 class BlockConflict(BlockError):

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _encode_sorted = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True).encode
@@ -26,7 +26,7 @@ def digest(value: object) -> str:
 
 
 def fault(value: object, path: str = "value") -> tuple[str, str] | None:
-    """The first part of ``value`` that a JSON round trip would change, as (path, problem); ``None`` when there is none."""
+    """The first part of ``value`` that a JSON round trip would change, as (path, problem); ``None``: there is none."""
     if value is None or isinstance(value, bool | str):
         return None if not isinstance(value, str) else _text_fault(value, path)
     if isinstance(value, int):

@@ -120,7 +120,7 @@ class Message:
         meta = value.get("meta") or {}
         known = {name: meta[name] for name in Meta.__slots__ if name in meta}
         return cls(
-            role=cast(Role, role),
+            role=cast("Role", role),
             content=_content(content),
             tool_calls=tuple(_call(call) for call in calls),
             tool_call_id=value.get("tool_call_id"),

@@ -17,9 +17,9 @@ Status: TypeAlias = Literal["completed", "interrupted", "failed", "cancelled", "
 class RunResult:
     """What a run came to.
 
-    ``reason`` is a word that a program can test (``""`` when completed), ``error`` the text for people. ``messages`` are
-    those that this run made, its input first; ``history`` are those that the model saw before them (only without a
-    session, where :meth:`to_input_list` needs them).
+    ``reason`` is a word that a program can test (``""`` when completed), ``error`` the text for people. ``messages``
+    are those that this run made, its input first. ``turn`` counts the completed turns of the session, this one
+    included. ``duplicate`` is True when the run had ended before and only its stored result is given again.
     """
 
     run_id: str
@@ -30,7 +30,7 @@ class RunResult:
     messages: tuple[Message, ...] = ()
     raw_responses: tuple[ModelReply, ...] = ()
     last_agent: str = ""
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     usage_by_agent: Mapping[str, Usage] = field(default_factory=dict)
     session_id: str | None = None
     turn: int = 0

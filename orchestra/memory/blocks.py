@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from orchestra.core.blocks import Access, Block, BlockView
 from orchestra.core.errors import BlockConflict, DuplicateLabel, InputError, UnknownBlock
-from orchestra.core.jsontext import dumps
+from orchestra.core.jsontext import dumps, loads
 from orchestra.core.names import check_label
 from orchestra.memory import edits, lineage
 from orchestra.memory.merge import merge
@@ -25,7 +25,7 @@ DEVELOPER = "developer"
 class Blocks:
     """``runtime.blocks``. A developer may write read-only blocks; limits hold for everybody.
 
-    Every write takes an optional ``operation_id``: the same one twice within 15 minutes changes nothing the second time.
+    Every write takes an optional ``operation_id``: the same one again within 15 minutes changes nothing.
     """
 
     def __init__(self, store: Store, *, author: str = DEVELOPER) -> None:
@@ -35,8 +35,10 @@ class Blocks:
     # --- making and reading ---------------------------------------------------------------------------------------
 
     async def create(self, block: Block, *, owner: str | None = None) -> BlockView:
-        """Make a block. A ``shared`` one is the block of all agents that name its label; a ``user`` or ``session`` one
-        needs its ``owner``; an ``agent`` one without owner stands alone until it is attached.
+        """Make a block.
+
+        A ``shared`` one is the block of all agents that name its label; a ``user`` or ``session`` one needs its
+        ``owner``; an ``agent`` one without owner stands alone until it is attached.
 
         Raises:
             BlockLimitExceeded: the value is longer than the limit.
@@ -69,14 +71,15 @@ class Blocks:
         match: str = "any",
         limit: int | None = None,
         after: str | None = None,
-    ) -> list[BlockView]:
+    ) -> Sequence[BlockView]:
         """Blocks by label, tags (``any`` or ``all`` of them), or those of one agent in the order of its prompt.
 
         With ``agent``, blocks of scope user and session are listed when ``user_id`` and ``session_id`` are given.
         ``limit`` and ``after`` (the last id of the page before) give pages, each id once.
         """
         if agent is not None:
-            ids = self._ids_of(await self._definitions.attachments(agent), Place(agent, session_id, user_id))
+            attached = await self._definitions.attachments(agent)
+            ids: Sequence[str] = self._ids_of(attached, Place(agent, session_id, user_id))
         else:
             ids = [block_id for block_id in await self._blocks.ids() if after is None or block_id > after]
         out: list[BlockView] = []
@@ -93,7 +96,7 @@ class Blocks:
         return out
 
     @staticmethod
-    def _ids_of(attachments: Attachments, place: Place) -> list[str]:
+    def _ids_of(attachments: Attachments, place: Place) -> Sequence[str]:
         ids = []
         for item in attachments.shown:
             scope = split_ref(item.ref)
@@ -103,12 +106,20 @@ class Blocks:
         return ids
 
     async def agents(self, block_id: str) -> Sequence[str]:
-        """The agents that the block is attached to, sorted; of a scoped block, those that declare its label."""
+        """The agents that the block is attached to, sorted; of a scoped block, those that declare its label.
+
+        An agent whose memory sleeps stands here with its sleep-time agent (``NAME-sleeptime``), which shares the block.
+        """
         block = await self.get(block_id)
         found = set(await self._definitions.users(block_id))
         if block_id == scoped_id(block.scope, block.label, block.owner):
             declared = await self._definitions.users(f"@{block.scope}:{block.label}")
             found |= {block.owner} & set(declared) if block.scope == "agent" else set(declared)
+        for agent in list(found):
+            text, _ = await self._definitions.get(agent)
+            sleeptime = loads(text).get("sleeptime")
+            if sleeptime and not block.read_only and block.label in (sleeptime.get("blocks") or [block.label]):
+                found.add(f"{agent}-sleeptime")
         return sorted(found)
 
     # --- writing --------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class Session:
         self._threads = ThreadStore(store)
 
     async def get_items(self, limit: int | None = None) -> list[Message]:
-        """All messages, or the last ``limit`` readable ones, oldest first. Raises ``ValueError`` for a negative limit."""
+        """All messages, or the last ``limit`` readable ones, oldest first; ``ValueError`` for a negative limit."""
         if limit is not None and limit < 0:
             raise InputError(f"limit {limit}: use 0 or more, or None for all")
         if limit == 0:

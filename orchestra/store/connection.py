@@ -109,7 +109,8 @@ class Store:
         """(member, score) of a sorted set, lowest score first (``newest``: highest first); ``limit`` 0 means all."""
         self.commands += 1
         with self._typed():
-            found = await self.redis.zrange(key, 0, limit - 1, desc=newest, withscores=True)
+            answer = await self.redis.zrange(key, 0, limit - 1, desc=newest, withscores=True)
+        found = cast("list[tuple[str, float]]", answer)
         return [(str(member), float(score)) for member, score in found]
 
     async def now(self) -> float:

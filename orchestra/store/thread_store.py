@@ -12,7 +12,6 @@ from orchestra.store.block_store import block_from
 from orchestra.store.connection import Answer, Store, pairs
 from orchestra.store.definition_store import Attachments, attachments_from
 
-TAIL = 4096
 ANSWER_SECONDS = 900
 MEMO_SECONDS = 900
 
@@ -54,7 +53,7 @@ class Wanted:
     input: str = ""
     needs_invocation_state: bool = False
     user: str = ""
-    tail: int = TAIL
+    tail: int = 4096
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,214 @@
+"""What a program does with agents: register, run, stream, cancel, look at memory. The same inline and on Ray."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+from orchestra.core.agent import Agent, Limits, OnBusy
+from orchestra.core.errors import InputError
+from orchestra.core.events import RunEvent
+from orchestra.core.messages import Input, Message, as_messages
+from orchestra.core.names import check_session
+from orchestra.core.result import RunResult
+from orchestra.memory.blocks import Blocks
+from orchestra.memory.scopes import scoped_ref
+from orchestra.memory.sessions import Session, find_session
+from orchestra.runtime.definition import pack_agent
+from orchestra.runtime.dispatch import Dispatcher
+from orchestra.runtime.function_ref import FunctionTable
+from orchestra.runtime.request import RunRequest
+from orchestra.runtime.sealed import Sealed
+from orchestra.store.connection import Store
+from orchestra.store.definition_store import DefinitionStore
+
+
+@runtime_checkable
+class SessionLike(Protocol):
+    """A session object: any class with these two methods (and ``pop_item``, ``clear_session``) will do."""
+
+    async def get_items(self, limit: int | None = None) -> list[object]:
+        """The stored items, oldest first."""
+
+    async def add_items(self, items: list[object]) -> None:
+        """Append items."""
+
+
+class Client:
+    """Agents of one namespace. Owner of the functions that it registered by value."""
+
+    def __init__(self, store: Store, dispatcher: Dispatcher, functions: FunctionTable) -> None:
+        self.store, self.dispatcher, self.functions = store, dispatcher, functions
+        self.blocks = Blocks(store)
+        self.resources: dict[str, Callable[[], object]] = {}
+        self._definitions = DefinitionStore(store)
+
+    async def register(self, *agents: Agent) -> None:
+        """Store definitions; a changed one counts from the next turn on every host.
+
+        Raises:
+            InputError: a definition is wrong (two tools of one name, a reserved name, a shared block that disagrees).
+            FunctionUnavailable: a tool that is named cannot be imported here.
+        """
+        for agent in agents:
+            packed = pack_agent(agent, self.functions)
+            declared = [(scoped_ref(block), block.access) for block in agent.blocks]
+            await self._definitions.put(packed.name, packed.text, packed.digest, declared)
+
+    async def agents(self) -> list[str]:
+        """The names of all registered agents."""
+        return await self._definitions.names()
+
+    async def delete_agent(self, name: str, *, cascade: bool = False) -> None:
+        """Forget an agent and its sleep-time agent; ``cascade`` deletes the blocks that only it used. Twice is fine."""
+        mine = await self.blocks.list(agent=name) if cascade else []
+        sole = [block.id for block in mine if set(await self.blocks.agents(block.id)) <= {name, f"{name}-sleeptime"}]
+        await self._definitions.delete(name)
+        for block_id in sole:
+            await self.blocks.delete(block_id)
+
+    def resource(self, name: str, factory: Callable[[], object]) -> None:
+        """Register a factory for what cannot travel; each host opens it once, at its first use by ``ctx.resource``."""
+        self.resources[name] = factory
+
+    def session(self, session_id: str, agent: str | None = None) -> SessionHandle:
+        """The session of one agent. Without ``agent``: of the one agent that has it (checked at the first use)."""
+        return SessionHandle(self.store, check_session(session_id), agent)
+
+    async def run(
+        self,
+        name: str,
+        input: Input,
+        *,
+        session_id: str | None = None,
+        session: SessionLike | None = None,
+        user_id: str | None = None,
+        invocation_state: Mapping[str, object] | None = None,
+        limits: Limits | None = None,
+        on_busy: OnBusy | None = None,
+        run_id: str | None = None,
+    ) -> RunResult:
+        """Run one turn and wait for its end. How it ended is in the result; the same ``run_id`` again repeats nothing.
+
+        Raises:
+            UnknownName: no such agent.
+            InputError: the input, the session id or the invocation state cannot be used.
+            BlockScopeError: a block of scope user needs ``user_id``.
+            SessionBusy: another run works on the session and ``on_busy`` is reject.
+            HostUnavailable: no host could serve it; call again with the same ``run_id``.
+        """
+        request, sealed = await self._request(
+            name, input, session_id, session, user_id, invocation_state, limits, on_busy, run_id
+        )
+        result = await self.dispatcher.run(request, sealed)
+        if session is not None:
+            await self._keep(session, result)
+        return result
+
+    async def stream(
+        self,
+        name: str,
+        input: Input,
+        *,
+        session_id: str | None = None,
+        session: SessionLike | None = None,
+        user_id: str | None = None,
+        invocation_state: Mapping[str, object] | None = None,
+        limits: Limits | None = None,
+        on_busy: OnBusy | None = None,
+        run_id: str | None = None,
+    ) -> AsyncIterator[RunEvent]:
+        """Run one turn and give its events as they happen; the last one, :class:`RunEnded`, has the result.
+
+        Leaving the loop early cancels the run. Errors as in :meth:`run`.
+        """
+        request, sealed = await self._request(
+            name, input, session_id, session, user_id, invocation_state, limits, on_busy, run_id
+        )
+        async with aclosing(self.dispatcher.stream(request, sealed)) as events:  # type: ignore[type-var]
+            async for event in events:
+                if session is not None and hasattr(event, "result"):
+                    await self._keep(session, event.result)
+                yield event
+
+    async def cancel(self, run_id: str) -> bool:
+        """Stop a run at its next await; the log stays valid. False when no host serves it."""
+        return await self.dispatcher.cancel(run_id)
+
+    async def _request(
+        self,
+        name: str,
+        input_: Input,
+        session_id: str | None,
+        session: SessionLike | None,
+        user_id: str | None,
+        invocation_state: Mapping[str, object] | None,
+        limits: Limits | None,
+        on_busy: OnBusy | None,
+        run_id: str | None,
+    ) -> tuple[RunRequest, Sealed | None]:
+        if session is not None and session_id is not None:
+            raise InputError("give session_id= or session=, not both")
+        messages = as_messages(input_)
+        if session_id is not None:
+            check_session(session_id)
+        sealed = Sealed.of(invocation_state)
+        request = RunRequest(
+            run_id=run_id or uuid.uuid4().hex,
+            agent=name,
+            input=messages,
+            session_id=session_id,
+            user_id=user_id,
+            limits=limits,
+            on_busy=on_busy,
+            needs_invocation_state=sealed is not None,
+        )
+        if isinstance(session, SessionHandle):
+            found = await session.open()
+            if found.agent == name:
+                return replace(request, session_id=session.session_id), sealed
+        if session is not None:
+            items = await session.get_items()
+            history = tuple(i if isinstance(i, Message) else Message.from_json(i) for i in items)
+            request = replace(request, history=history)
+        return request, sealed
+
+    @staticmethod
+    async def _keep(session: SessionLike, result: RunResult) -> None:
+        """A foreign session object has no atomic commit: what the turn made is appended when it has ended."""
+        if result.session_id is None and result.status == "completed":
+            keep_messages = isinstance(session, SessionHandle)
+            await session.add_items([m if keep_messages else m.to_json(meta=False) for m in result.messages])
+
+
+class SessionHandle:
+    """``runtime.session(id, agent)``: the session protocol over one thread, found at the first use."""
+
+    def __init__(self, store: Store, session_id: str, agent: str | None) -> None:
+        self._store, self.session_id, self._agent = store, session_id, agent
+        self._found: Session | None = None
+
+    async def open(self) -> Session:
+        """The session. Raises :class:`InputError` when several agents have it and none was named."""
+        if self._found is None:
+            self._found = await find_session(self._store, self.session_id, self._agent)
+        return self._found
+
+    async def get_items(self, limit: int | None = None) -> list[object]:
+        """All messages, or the last ``limit``, oldest first."""
+        return list(await (await self.open()).get_items(limit))
+
+    async def add_items(self, items: list[object]) -> None:
+        """Append messages, all or none."""
+        await (await self.open()).add_items(items)  # type: ignore[arg-type]
+
+    async def pop_item(self) -> Message | None:
+        """Take the last message away."""
+        return await (await self.open()).pop_item()
+
+    async def clear_session(self) -> None:
+        """Delete the messages and everything derived from them."""
+        await (await self.open()).clear_session()

@@ -1,0 +1,139 @@
+"""An agent's definition as JSON, and loaded again on a host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from orchestra.core.agent import RESERVED_TOOLS, Agent
+from orchestra.core.errors import ConfigError, InputError
+from orchestra.core.jsontext import Json, digest, dumps, loads
+from orchestra.core.model import Model, ToolSpec
+from orchestra.models.registry import resolve
+from orchestra.models.scripted import ScriptedModel
+from orchestra.runtime.function_ref import FunctionTable, Ref, from_text, load, pack
+from orchestra.runtime.memory_tools import MEMORY_TOOLS
+from orchestra.runtime.tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A definition for the store: its JSON text and hash."""
+
+    name: str
+    text: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A definition that can run. ``agent`` holds its plain fields, ``size`` the bytes it is worth in a cache."""
+
+    agent: Agent
+    digest: str
+    tools: Mapping[str, Tool]
+    hooks: Sequence[object]
+    model: Model
+    sleep_model: Model | str
+    size: int
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as the model sees them, without the memory tools."""
+        return tuple(tool.spec for tool in self.tools.values())
+
+
+def pack_agent(agent: Agent, table: FunctionTable) -> Packed:
+    """The definition of an agent. Its tools are checked now: names, schemas, that they can be imported.
+
+    Raises:
+        InputError: two tools have one name, or a reserved one.
+        FunctionUnavailable: a tool that is named cannot be imported.
+    """
+    plain = agent.model_dump(mode="json", exclude={"tools", "hooks", "model", "sleeptime"})
+    tools = [from_text(item) if isinstance(item, str) else pack(item, table) for item in agent.tools]
+    hooks = [from_text(item) if isinstance(item, str) else pack(item, table) for item in agent.hooks]
+    models = agent.model if isinstance(agent.model, tuple) else (agent.model,)
+    sleeptime: Json = None
+    if agent.sleeptime is not None:
+        sleeptime = agent.sleeptime.model_dump(mode="json", exclude={"model"})
+        sleeptime["model"] = _pack_model(agent.sleeptime.model, table)
+    value = {
+        **plain,
+        "tools": tools,
+        "hooks": hooks,
+        "model": [_pack_model(model, table) for model in models],
+        "sleeptime": sleeptime,
+    }
+    _tools(agent.name, [load(ref, table) for ref in tools])
+    for ref in hooks:
+        load(ref, table)
+    return Packed(agent.name, dumps(value), digest(value))
+
+
+def load_agent(text: str, digest_: str, table: FunctionTable) -> Loaded:
+    """A definition ready to run on this host. Raises :class:`FunctionUnavailable`, :class:`ModelNotConfigured`."""
+    value = loads(text)
+    refs, hook_refs, models = value.pop("tools"), value.pop("hooks"), value.pop("model")
+    sleeptime = value.pop("sleeptime")
+    sleep_model: Model | str = "auto"
+    if sleeptime is not None:
+        found = _load_model(sleeptime.pop("model"), table)
+        sleep_model = found
+        value["sleeptime"] = sleeptime
+    agent = Agent.model_validate(value)
+    loaded = [_load_model(model, table) for model in models]
+    return Loaded(
+        agent,
+        digest_,
+        _tools(agent.name, [load(ref, table) for ref in refs]),
+        tuple(_hook(load(ref, table)) for ref in hook_refs),
+        resolve(loaded[0] if len(loaded) == 1 else loaded),
+        sleep_model,
+        2048 + 4 * len(text),
+    )
+
+
+def _pack_model(model: str | Model, table: FunctionTable) -> Json:
+    if isinstance(model, str):
+        return model
+    if isinstance(model, ScriptedModel):
+        return {"scripted": model.to_spec(), "value": table.put(model)}
+    return {**pack(model, table), "object": ""}
+
+
+def _load_model(value: Json, table: FunctionTable) -> str | Model:
+    if isinstance(value, str):
+        return value
+    fields = cast("dict[str, Json]", value)
+    if "scripted" in fields:
+        # In the process that registered it the very object answers, so its `requests` can be looked at.
+        if isinstance(mine := table.get(cast("str", fields["value"])), ScriptedModel):
+            return mine
+        return ScriptedModel.from_spec(cast("dict[str, Json]", fields["scripted"]))
+    found = load(cast("Ref", {k: v for k, v in fields.items() if k != "object"}), table)
+    if not isinstance(found, Model):
+        raise InputError(f"{found!r} is no model: it needs a name and a stream(request) method")
+    return found
+
+
+def _hook(value: object) -> object:
+    return value() if isinstance(value, type) else value
+
+
+def _tools(agent: str, values: Sequence[object]) -> dict[str, Tool]:
+    made: dict[str, Tool] = {}
+    for value in values:
+        if not callable(value):
+            raise InputError(f"agent {agent!r}: {value!r} is no tool; give a function, or one made by @tool")
+        one = value if isinstance(value, Tool) else Tool(cast("Callable[..., object]", value))
+        if one.name in RESERVED_TOOLS or one.name in MEMORY_TOOLS:
+            raise ConfigError(f"agent {agent!r}: the tool name {one.name!r} is reserved", hint="Choose another name.")
+        if one.name in made:
+            raise ConfigError(
+                f"agent {agent!r} has two tools named {one.name!r}", hint="Rename one with @tool(name=…)."
+            )
+        made[one.name] = one
+        _ = one.spec
+    return made

@@ -1,0 +1,75 @@
+"""Hooks: objects with any of these methods, sync or async, called around what a run does.
+
+``before_…`` hooks run in the order of their registration, ``after_…`` hooks in reverse. What a hook returns replaces
+what its event declares as writable (named below); ``None`` changes nothing. Sync hooks run in a thread.
+
+======================  ============================================  ==========================
+method                  arguments                                     writable, by returning it
+======================  ============================================  ==========================
+``before_run``          context                                       nothing
+``after_run``           context, result                               nothing
+``before_model``        context, request                              the request
+``after_model``         context, reply                                nothing
+``before_tool``         context, call, arguments                      the arguments
+``after_tool``          context, call, content                        the content
+======================  ============================================  ==========================
+
+``before_tool`` may raise :class:`ToolError`: the tool does not run and the model gets its text as an error result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from orchestra.memory.state import AgentState
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class HookContext:
+    """What a hook sees of the run. ``state`` is the agent's own; ``invocation_state`` is read-only."""
+
+    agent: str
+    run_id: str
+    session_id: str | None
+    user_id: str | None
+    state: AgentState
+    invocation_state: Mapping[str, object]
+
+    def __repr__(self) -> str:
+        return f"HookContext(agent={self.agent!r}, run_id={self.run_id!r})"
+
+
+class Hooks:
+    """The hooks of one run."""
+
+    def __init__(self, hooks: Sequence[object], context: HookContext) -> None:
+        self._hooks, self._context = hooks, context
+
+    async def call(self, name: str, *arguments: object) -> None:
+        """Call all hooks that have the method ``name``."""
+        for hook in self._order(name):
+            await self._one(hook, name, *arguments)
+
+    async def change(self, name: str, value: T, *arguments: object) -> T:
+        """Call them in turn; each may replace ``value``, its last argument."""
+        for hook in self._order(name):
+            found = await self._one(hook, name, *arguments, value)
+            if found is not None:
+                value = found  # type: ignore[assignment]
+        return value
+
+    def _order(self, name: str) -> Sequence[object]:
+        having = [hook for hook in self._hooks if callable(getattr(hook, name, None))]
+        return having[::-1] if name.startswith("after_") else having
+
+    async def _one(self, hook: object, name: str, *arguments: object) -> object:
+        method = getattr(hook, name)
+        if inspect.iscoroutinefunction(method):
+            return await method(self._context, *arguments)
+        return await asyncio.to_thread(method, self._context, *arguments)

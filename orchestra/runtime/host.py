@@ -1,0 +1,149 @@
+"""A host: serves the turns of many agents in one process. Holds only caches; Redis holds the truth."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+
+from orchestra.core.errors import HostFull, SessionBusy
+from orchestra.core.events import RunEnded, RunEvent
+from orchestra.core.names import thread_name
+from orchestra.core.result import RunResult
+from orchestra.runtime.caches import HostCaches
+from orchestra.runtime.function_ref import FunctionTable
+from orchestra.runtime.request import RunRequest
+from orchestra.runtime.resources import Resources
+from orchestra.runtime.sealed import Sealed
+from orchestra.runtime.serving import Serving
+from orchestra.store.block_store import BlockStore
+from orchestra.store.connection import Store
+from orchestra.store.host_store import HostStore
+from orchestra.store.thread_store import ThreadStore
+
+BEAT_SECONDS = 2.0
+
+
+class Host:
+    """One host, on one event loop. Start it with :meth:`start`; stop it with :meth:`stop`.
+
+    ``name`` says what it is (``primary-0``); its incarnation is new with each start, so what a former one still does is
+    told apart. ``max_turns`` run at once; ``max_pending`` more wait, further ones get :class:`HostFull`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        *,
+        functions: FunctionTable | None = None,
+        resources: Mapping[str, Callable[[], object]] | None = None,
+        cache_bytes: int = 64 << 20,
+        max_turns: int = 1000,
+        max_pending: int = 10_000,
+    ) -> None:
+        self.store, self.name = store, name
+        self.id = f"{name}@{uuid.uuid4().hex[:12]}"
+        self.functions = functions or FunctionTable()
+        self.resources = Resources(resources or {})
+        self.caches = HostCaches(cache_bytes)
+        self.blocks, self.threads, self.hosts = BlockStore(store), ThreadStore(store), HostStore(store)
+        self.lost = asyncio.Event()
+        self._places = asyncio.Semaphore(max_turns)
+        self._pending, self._max_pending = 0, max_turns + max_pending
+        self._queues: dict[str, tuple[asyncio.Lock, int]] = {}
+        self._turns: dict[str, Serving] = {}
+        self._beating: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Be alive."""
+        await self.hosts.join(self.id)
+        self._beating = asyncio.create_task(self._beat(), name=f"heartbeat of {self.id}")
+
+    async def stop(self) -> None:
+        """Stop the heartbeat and free the threads at once. What still runs is fenced or finishes."""
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)
+            self._beating = None
+        await self.hosts.leave(self.id)
+        await self.resources.close()
+
+    async def _beat(self) -> None:
+        """Keep this host alive. One that was declared dead takes a new incarnation: its old turns are fenced anyway."""
+        while True:
+            await asyncio.sleep(BEAT_SECONDS)
+            if not await self.hosts.beat(self.id):
+                self.id = f"{self.name}@{uuid.uuid4().hex[:12]}"
+                await self.hosts.join(self.id)
+
+    @property
+    def active(self) -> list[str]:
+        """The ids of the runs that are being served."""
+        return list(self._turns)
+
+    async def run(self, request: RunRequest, invocation_state: Sealed | None = None) -> RunResult:
+        """Serve one turn to its end."""
+        return await self._serve(request, invocation_state, lambda event: None)
+
+    async def stream(self, request: RunRequest, invocation_state: Sealed | None = None) -> AsyncIterator[RunEvent]:
+        """Serve one turn and give its events, the last one :class:`RunEnded`. Closing the iterator cancels the turn."""
+        events: asyncio.Queue[RunEvent | None] = asyncio.Queue()
+        task = asyncio.create_task(self._serve(request, invocation_state, events.put_nowait), name=request.run_id)
+        task.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                yield event
+            result = await task
+            yield RunEnded(run_id=request.run_id, agent=request.agent, path=request.path, number=0, result=result)
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    def cancel(self, run_id: str) -> bool:
+        """Stop a run at its next await; whether it is served here. The log stays valid."""
+        serving = self._turns.get(run_id)
+        if serving is None:
+            return False
+        serving.cancel()
+        return True
+
+    async def _serve(
+        self, request: RunRequest, invocation_state: Sealed | None, emit: Callable[[RunEvent], None]
+    ) -> RunResult:
+        if self._pending >= self._max_pending:
+            raise HostFull(self.id, f"{self._pending} runs are waiting already; try again later")
+        self._pending += 1
+        try:
+            async with self._places, self._in_order(request):
+                serving = Serving(self, request, invocation_state, emit)
+                self._turns[request.run_id] = serving
+                try:
+                    return await serving.run()
+                finally:
+                    self._turns.pop(request.run_id, None)
+        finally:
+            self._pending -= 1
+
+    @asynccontextmanager
+    async def _in_order(self, request: RunRequest) -> AsyncIterator[None]:
+        """Runs of one thread wait for each other in the order in which they came."""
+        if request.session_id is None:
+            yield
+            return
+        thread = thread_name(request.agent, request.session_id)
+        lock, waiting = self._queues.get(thread, (asyncio.Lock(), 0))
+        if waiting and request.on_busy == "reject":
+            raise SessionBusy(request.session_id)
+        self._queues[thread] = (lock, waiting + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, waiting = self._queues[thread]
+            if waiting == 1:
+                del self._queues[thread]
+            else:
+                self._queues[thread] = (lock, waiting - 1)

@@ -1,0 +1,376 @@
+"""Serving one run on a host: taking the lease, the turn, the commit."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from orchestra.context.view import WINDOW_MESSAGES, LogView
+from orchestra.core.agent import Limits
+from orchestra.core.blocks import BlockView
+from orchestra.core.errors import InputError, OrchestraError, SessionBusy, UnknownName
+from orchestra.core.events import RunEvent, RunStarted
+from orchestra.core.jsontext import dumps, loads
+from orchestra.core.messages import Message, Meta
+from orchestra.core.names import thread_name
+from orchestra.core.result import RunResult
+from orchestra.core.tokens import message_tokens
+from orchestra.memory.scopes import Place, resolve, resolve_all, split_ref
+from orchestra.memory.sessions import message_text, readable
+from orchestra.memory.state import StateValues
+from orchestra.runtime.caches import CachedAgent, CachedThread
+from orchestra.runtime.definition import Loaded, load_agent
+from orchestra.runtime.failpoints import failpoint
+from orchestra.runtime.hooks import HookContext, Hooks
+from orchestra.runtime.journal import BlockWatch, Journal, NoJournal, StoredJournal
+from orchestra.runtime.request import RunRequest
+from orchestra.runtime.run_blocks import RunBlocks, block_sources
+from orchestra.runtime.sealed import Sealed
+from orchestra.runtime.tool_calls import ToolCalls, notify_edits
+from orchestra.runtime.turn import Outcome, Turn
+from orchestra.runtime.turn_context import TurnContext, tools_for
+from orchestra.store.definition_store import Attachments
+from orchestra.store.thread_store import (
+    Begun,
+    Busy,
+    Changed,
+    Commit,
+    Committed,
+    Edited,
+    Ended,
+    MissingBlocks,
+    Stale,
+    Wanted,
+)
+
+if TYPE_CHECKING:
+    from orchestra.runtime.host import Host
+
+BUSY_SECONDS = 0.05
+_NOTHING = Attachments("", ())
+
+
+class Serving:
+    """One run on this host. Owner: the host's event loop."""
+
+    def __init__(
+        self, host: Host, request: RunRequest, invocation_state: Sealed | None, emit: Callable[[RunEvent], None]
+    ) -> None:
+        self.host, self.request, self.invocation_state, self.emit = host, request, invocation_state, emit
+        self.place = Place(request.agent, request.session_id, request.user_id)
+        self.thread = "" if request.session_id is None else thread_name(request.agent, request.session_id)
+        self._context: TurnContext | None = None
+        self._work: asyncio.Task[Outcome] | None = None
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        """Stop at the next await; the turn is committed as aborted."""
+        self._cancelled = True
+        if self._context is not None:
+            self._context.cancelled = True
+        if self._work is not None:
+            self._work.cancel()
+
+    async def run(self) -> RunResult:
+        """Serve it. Raises what concerns the call (unknown agent, busy session); how the turn went is in the result."""
+        if self.request.session_id is None:
+            return await self._run_alone()
+        begun = await self._begin()
+        if isinstance(begun, RunResult):
+            return begun
+        return await self._run_in_session(begun)
+
+    # --- with a session -------------------------------------------------------------------------------------------
+
+    async def _begin(self) -> Begun | RunResult:
+        request, host = self.request, self.host
+        text = dumps([message.to_json() for message in request.input])
+        while True:
+            cached, known, ids = self._known()
+            thread = host.caches.threads.get(self.thread)
+            found = await host.threads.begin(
+                Wanted(
+                    *(request.run_id, self.thread, request.agent, str(request.session_id), host.id),
+                    cached.loaded.digest if cached else "",
+                    cached.attachments.version if cached else "",
+                    ids,
+                    known,
+                    thread.edition if thread else 0,
+                    thread.count if thread else 0,
+                    text,
+                    request.needs_invocation_state,
+                    request.user_id or "",
+                    WINDOW_MESSAGES,
+                )
+            )
+            if isinstance(found, Ended):
+                return await self._remembered(found.answer)
+            if isinstance(found, Stale | MissingBlocks):
+                await self._catch_up(found, ids)
+            elif isinstance(found, Busy):
+                if (request.on_busy or (cached.loaded.agent.on_busy if cached else "queue")) == "reject":
+                    raise SessionBusy(str(request.session_id), found.run)
+                await asyncio.sleep(BUSY_SECONDS)
+            else:
+                for block in found.blocks:
+                    host.caches.keep_block(block)
+                failpoint("turn.begun")
+                return found
+
+    def _known(self) -> tuple[CachedAgent | None, tuple[int, ...], tuple[str, ...]]:
+        cached = self.host.caches.agents.get(self.request.agent)
+        if cached is None:
+            return None, (), ()
+        ids = resolve_all(cached.attachments.shown, self.place)
+        blocks = self.host.caches.blocks
+        return cached, tuple(blocks[i].version if i in blocks else 0 for i in ids), ids
+
+    async def _catch_up(self, found: Stale | MissingBlocks, ids: Sequence[str]) -> None:
+        """Load what the server has newer, or make the scoped blocks of a user or session that is seen first."""
+        host, name = self.host, self.request.agent
+        if isinstance(found, Stale):
+            if not found.digest:
+                raise UnknownName("agent", name)
+            old = host.caches.agents.get(name)
+            if old is not None and old.loaded.digest == found.digest:
+                loaded = old.loaded
+            else:
+                loaded = await asyncio.to_thread(load_agent, found.text, found.digest, host.functions)
+            host.caches.keep_agent(name, CachedAgent(loaded, found.attachments, loaded.size))
+            if name not in host.caches.agents:
+                raise InputError(f"the definition of agent {name!r} is larger than this host's cache")
+            resolve_all(found.attachments.shown, self.place)
+            return
+        cached = host.caches.agents[name]
+        declared = {f"@{block.scope}:{block.label}": block for block in cached.loaded.agent.blocks}
+        for index in found.indices:
+            item = next(item for item in cached.attachments.shown if resolve(item, self.place) == ids[index])
+            scoped = split_ref(item.ref)
+            if scoped is None or item.ref not in declared:
+                await host.store.read("HDEL", host.store.keys.attach(name), item.ref)
+                await host.store.read("HINCRBY", host.store.keys.attach(name), "@version", 1)
+                continue
+            owner = {"agent": name, "user": self.request.user_id, "session": self.request.session_id}.get(scoped[0])
+            await host.blocks.create(ids[index], declared[item.ref], owner or "", f"agent:{name}")
+
+    async def _run_in_session(self, begun: Begun) -> RunResult:
+        request, host = self.request, self.host
+        cached = host.caches.agents[request.agent]
+        loaded, every = cached.loaded, 0
+        if loaded.agent.sleeptime is not None:
+            every = loaded.agent.sleeptime.every or 0
+        thread = self._thread(begun)
+        limit = loaded.agent.conversation.history_limit
+        blocks = self._blocks(cached, begun.blocks)
+        blocks.memo_key = host.store.keys.run(request.run_id)
+        blocks.owner, blocks.token = host.store.keys.head(self.thread), begun.token
+        blocks.sources = block_sources(self.thread, range(begun.seq + 1, begun.seq + 1 + len(request.input)))
+        state = StateValues(thread.state)
+        journal: Journal = BlockWatch(blocks)
+        if loaded.agent.persistence == "journal":
+            journal = StoredJournal(host.threads, request.run_id, self.thread, begun.token, blocks, begun.journal)
+        context = self._make(loaded, blocks, state, lambda budget: thread.view.shown(budget, limit), begun.calls)
+        context.tell(RunStarted, session_id=request.session_id, turn=begun.turn + 1, resumed=begun.resumed)
+        turn = Turn(context, journal, self._tools(context, journal, state, begun.resumed))
+        outcome, interrupted = await self._watched(turn)
+        # From here on nothing is cancelled: the turn is stored whole, also when the caller has gone.
+        done = asyncio.ensure_future(self._commit(turn, outcome, begun, thread, state, every))
+        try:
+            result = await asyncio.shield(done)
+        except asyncio.CancelledError:
+            await asyncio.gather(done, return_exceptions=True)
+            raise
+        if interrupted:
+            raise asyncio.CancelledError
+        await context.hooks.call("after_run", result)
+        return result
+
+    async def _commit(
+        self, turn: Turn, outcome: Outcome, begun: Begun, thread: CachedThread, state: StateValues, every: int
+    ) -> RunResult:
+        """One script. The same run twice, a late owner, an edit of the log meanwhile: see ``commit.lua``."""
+        host, request, persistence = self.host, self.request, turn.context.loaded.agent.persistence
+        messages = turn.finished_messages(outcome)
+        kind: str = "done" if outcome.status == "completed" else "aborted"
+        if kind == "aborted" and persistence == "turn":
+            kind, messages = "none", ()
+        edition, number, seq = begun.edition, begun.turn + (kind == "done"), begun.seq
+        while True:
+            result = turn.result(outcome, turn=number, host=host.id)
+            remembered = {**replace(result, messages=()).to_json(), "first": seq + 1, "count": len(messages)}
+            failpoint("turn.committing")
+            found = await host.threads.commit(
+                Commit(
+                    *(request.run_id, self.thread, begun.token, edition, kind, outcome.status),  # type: ignore[arg-type]
+                    dumps(remembered),
+                    dumps(turn.context.usage.to_json()),
+                    every,
+                    len(turn.context.replies),
+                    tuple((message_tokens(message), message_text(message)) for message in messages),
+                    state.folded(),
+                )
+            )
+            if isinstance(found, Committed):
+                failpoint("turn.committed")
+                self._remember(begun, thread, messages, found, state, edition)
+                return turn.result(outcome, turn=found.turn if kind == "done" else number, host=host.id)
+            if isinstance(found, Ended):
+                return result  # this very run was stored before: its reply was lost on the way
+            if isinstance(found, Changed):
+                state.rebase(found.key, found.value)
+            elif isinstance(found, Edited):
+                host.caches.threads.pop(self.thread, None)
+                head = await host.threads.head(self.thread)
+                edition, seq = found.edition, int(head["seq"])
+                number = int(head["turn"]) + (kind == "done")
+
+    def _thread(self, begun: Begun) -> CachedThread:
+        """The thread as it is now: what is cached with what is new, or all that the server sent."""
+        cached = self.host.caches.threads.get(self.thread)
+        if cached is None or cached.edition != begun.edition or cached.count != begun.first:
+            if cached is None or cached.edition != begun.edition or begun.first + len(begun.entries) != cached.count:
+                cached = CachedThread(begun.edition, begun.first, LogView(first=begun.first), dict(begun.state), 2000)
+        elif begun.entries:
+            cached.state = dict(begun.state)
+        if cached.count == begun.first:
+            for entry, message in readable(begun.entries):
+                cached.view.add(message, entry.tokens)
+                cached.bytes += 600 + 2 * len(entry.message)
+            cached.count += len(begun.entries)
+        return cached
+
+    def _remember(
+        self,
+        begun: Begun,
+        thread: CachedThread,
+        messages: Sequence[Message],
+        done: Committed,
+        state: StateValues,
+        edition: int,
+    ) -> None:
+        if edition != begun.edition or done.count != thread.count + len(messages):
+            self.host.caches.threads.pop(self.thread, None)
+            return
+        first = done.seq - len(messages)
+        for offset, message in enumerate(messages, 1):
+            meta = replace(message.meta, seq=first + offset, turn=done.turn)
+            thread.view.add(message.with_meta(meta), tokens := message_tokens(message))
+            thread.bytes += 600 + 8 * tokens
+        thread.count, thread.state = done.count, state.after_commit()
+        thread.view.trim(WINDOW_MESSAGES)
+        self.host.caches.threads.pop(self.thread, None)
+        self.host.caches.keep_thread(self.thread, thread)
+
+    async def _remembered(self, answer: str) -> RunResult:
+        """The result of a run that had ended before, with its messages read from the log."""
+        value = loads(answer)
+        result = RunResult.from_json(value)
+        found = [m for _, m in readable(await self.host.threads.entries(self.thread, -200 - int(value["count"])))]
+        mine = tuple(message for message in found if message.meta.run == result.run_id)
+        return replace(result, messages=mine, duplicate=True, host=self.host.id)
+
+    # --- without a session ----------------------------------------------------------------------------------------
+
+    async def _run_alone(self) -> RunResult:
+        request, host = self.request, self.host
+        while True:
+            cached, known, ids = self._known()
+            digest, version = (cached.loaded.digest, cached.attachments.version) if cached else ("", "")
+            found = await host.threads.load(
+                Wanted(request.run_id, "", request.agent, "", host.id, digest, version, ids, known)
+            )
+            if isinstance(found, tuple):
+                break
+            await self._catch_up(found, ids)
+        for block in found:
+            host.caches.keep_block(block)
+        cached = host.caches.agents[request.agent]
+        blocks = self._blocks(cached, found)
+        journal = BlockWatch(blocks) if ids else NoJournal()
+        state = StateValues({})
+        context = self._make(cached.loaded, blocks, state, lambda budget: request.history, 0)
+        context.tell(RunStarted, session_id=None, turn=1)
+        turn = Turn(context, journal, self._tools(context, journal, state, False))
+        outcome, interrupted = await self._watched(turn)
+        if interrupted:
+            raise asyncio.CancelledError
+        result = turn.result(outcome, turn=1, host=host.id)
+        await context.hooks.call("after_run", result)
+        return result
+
+    # --- both -----------------------------------------------------------------------------------------------------
+
+    async def _watched(self, turn: Turn) -> tuple[Outcome, bool]:
+        """Let the turn work; (its outcome, whether the caller has gone). A caller that goes cancels the turn."""
+        self._work = asyncio.ensure_future(turn.work())
+        if self._cancelled:
+            self._work.cancel()
+        try:
+            return await asyncio.shield(self._work), False
+        except asyncio.CancelledError:
+            turn.context.cancelled = True
+            self._work.cancel()
+            done = await asyncio.gather(self._work, return_exceptions=True)
+            if isinstance(done[0], Outcome):
+                return done[0], asyncio.current_task().cancelling() > 0  # type: ignore[union-attr]
+            if isinstance(done[0], OrchestraError):
+                raise done[0] from None
+            return Outcome("cancelled", "cancelled"), asyncio.current_task().cancelling() > 0  # type: ignore[union-attr]
+
+    def _blocks(self, cached: CachedAgent, fresh: Sequence[BlockView]) -> RunBlocks:
+        ids = resolve_all(cached.attachments.shown, self.place)
+        access = {i: item.access for i, item in zip(ids, cached.attachments.shown, strict=True)}
+        blocks = RunBlocks(self.host.blocks, f"agent:{self.request.agent}", self.request.run_id, ids, access)
+        have = {block.id: block for block in fresh}
+        known = self.host.caches.blocks
+        blocks.refresh([have[i] if i in have else known[i] for i in ids])
+        return blocks
+
+    def _make(
+        self,
+        loaded: Loaded,
+        blocks: RunBlocks,
+        state: StateValues,
+        history: Callable[[int], Sequence[Message]],
+        calls: int,
+    ) -> TurnContext:
+        request = self.request
+        tools, specs = tools_for(loaded, writable=blocks.writable())
+        sealed = self.invocation_state
+        hook_context = HookContext(
+            *(request.agent, request.run_id, request.session_id, request.user_id, state.view()),
+            sealed.open() if sealed is not None and loaded.hooks else {},
+        )
+        now = time.time()
+        context = TurnContext(
+            request=request,
+            loaded=loaded,
+            tools=tools,
+            specs=specs,
+            blocks=blocks,
+            hooks=Hooks(loaded.hooks, hook_context),
+            limits=_tightest(loaded.agent.limits, request.limits),
+            history=history,
+            calls_before=calls,
+            emit=self.emit,
+            cancelled=self._cancelled,
+        )
+        meta = Meta(agent=request.agent, run=request.run_id, created_at=now)
+        context.messages.extend(message.with_meta(meta) for message in request.input)
+        notify_edits(context)
+        self._context = context
+        return context
+
+    def _tools(self, context: TurnContext, journal: Journal, state: StateValues, resumed: bool) -> ToolCalls:
+        return ToolCalls(context, journal, state, self.invocation_state, self.host.resources.get, resumed)
+
+
+def _tightest(agent: Limits, run: Limits | None) -> Limits:
+    """Limits of the run where it names any, else those of the agent."""
+    if run is None:
+        return agent
+    given = {name: getattr(run, name) for name in run.model_fields_set}
+    return agent.model_copy(update=given)

@@ -1,0 +1,149 @@
+"""The tool calls of one reply: in parallel, journaled one by one, results in the order of the calls."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from orchestra.core.blocks import BlockView
+from orchestra.core.errors import Fenced, OrchestraError, StoreUnavailable, ToolError
+from orchestra.core.events import BlockEdited, Emitted, ToolEnded, ToolStarted
+from orchestra.core.jsontext import Json, copied, dumps, loads
+from orchestra.core.messages import Message, Meta, ToolCall
+from orchestra.memory.state import AgentState, StateValues
+from orchestra.runtime.failpoints import failpoint
+from orchestra.runtime.journal import Journal
+from orchestra.runtime.run_blocks import CallBlocks
+from orchestra.runtime.sealed import Sealed
+from orchestra.runtime.tool_context import AgentHandle, ToolContext
+from orchestra.runtime.turn_context import TurnContext
+
+UNKNOWN_OUTCOME = (
+    "The host died while this tool was running. It may or may not have run; it was not started again. "
+    "Check before you repeat it."
+)
+STOPPED = "The run was stopped while this tool was running. It may or may not have run."
+
+
+@dataclass(slots=True)
+class ToolCalls:
+    """Runs tools for one turn. ``resumed``: this host continues what another one began."""
+
+    context: TurnContext
+    journal: Journal
+    state: StateValues
+    invocation_state: Sealed | None
+    resource: Callable[[str], object]
+    resumed: bool
+    partial: list[Message] = field(default_factory=list)
+
+    async def __call__(self, position: int, calls: Sequence[ToolCall]) -> list[Message]:
+        """Run the calls of one reply. A tool that raises gives an error result; its siblings' results are kept.
+
+        When the run is cancelled, siblings that have finished stay journaled: the turn is committed with them.
+        """
+        from_journal = self.resumed and self.journal.known(f"m:{position}") is not None
+        seen = {block.id: block.version for block in self.context.blocks.ordered}
+        tasks: list[asyncio.Task[Message]] = []
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks.extend(
+                    group.create_task(self._one(f"{position}.{index}", call, seen, from_journal))
+                    for index, call in enumerate(calls)
+                )
+        except BaseExceptionGroup as raised:
+            raise raised.exceptions[0] from None  # Fenced or StoreUnavailable: everything else is a result
+        except asyncio.CancelledError:
+            self.partial = [
+                task.result() if task.done() and not task.cancelled() else _message(call, STOPPED, True, True)
+                for task, call in zip(tasks, calls, strict=True)
+            ]
+            raise
+        return [task.result() for task in tasks]
+
+    async def _one(self, name: str, call: ToolCall, seen: dict[str, int], from_journal: bool) -> Message:
+        known = self.journal.known(f"t:{name}")
+        if known is not None:
+            for operation in loads(known)["state"]:
+                self.state.apply(tuple(operation))
+            return _message(call, loads(known)["content"], loads(known)["is_error"])
+        tool = self.context.tools.get(call.name)
+        tell = self.context.tell
+        tell(ToolStarted, call_id=call.id, tool=call.name, arguments=copied(dict(call.arguments)))
+        view = self.state.view()
+        synthetic = False
+        if tool is None:
+            names = ", ".join(self.context.tools) or "none"
+            content, is_error = f"there is no tool {call.name!r}; the tools are: {names}", True
+        elif from_journal and not tool.idempotent:
+            content, is_error, synthetic = UNKNOWN_OUTCOME, True, True
+        else:
+            content, is_error = await self._run(name, call, seen, view)
+        entry = dumps({"content": content, "is_error": is_error, "state": [list(item) for item in view.changes()]})
+        failpoint("turn.tool_done")
+        await self.journal.write(f"t:{name}", entry)
+        failpoint("turn.tool_journaled")
+        tell(ToolEnded, call_id=call.id, tool=call.name, content=content, is_error=is_error)
+        return _message(call, content, is_error, synthetic)
+
+    async def _run(self, name: str, call: ToolCall, seen: dict[str, int], view: AgentState) -> tuple[str, bool]:
+        tool, hooks = self.context.tools[call.name], self.context.hooks
+        try:
+            arguments = await hooks.change("before_tool", dict(call.arguments), call)
+            content = await tool.run(arguments, self._tool_context(name, call, seen, view))
+            return await hooks.change("after_tool", content, call), False
+        except (Fenced, StoreUnavailable):
+            raise
+        except (ToolError, OrchestraError) as error:
+            return str(error), True
+        except Exception as error:
+            return f"{type(error).__name__}: {error}", True
+
+    def _tool_context(self, name: str, call: ToolCall, seen: dict[str, int], view: AgentState) -> ToolContext:
+        request = self.context.request
+
+        async def once(piece: str, function: Callable[[], object]) -> Json:
+            entry = f"o:{name}.{piece}"
+            if (known := self.journal.known(entry)) is not None:
+                return loads(known)  # type: ignore[no-any-return]
+            value = function()
+            if inspect.isawaitable(value):
+                value = await value
+            return loads(await self.journal.write(entry, dumps(value)))  # type: ignore[no-any-return]
+
+        def checkpoint() -> None:
+            if self.context.cancelled:
+                raise asyncio.CancelledError
+
+        def emit(value: Json) -> None:
+            self.context.tell(Emitted, value=copied(value))
+
+        return ToolContext(
+            agent=AgentHandle(request.agent, view),
+            invocation_state=self.invocation_state.open() if self.invocation_state is not None else {},
+            session_id=request.session_id,
+            user_id=request.user_id,
+            run_id=request.run_id,
+            call_id=call.id,
+            blocks=CallBlocks(self.context.blocks, name, seen),
+            once=once,
+            checkpoint=checkpoint,
+            resource=self.resource,
+            emit=emit,
+        )
+
+
+def notify_edits(context: TurnContext) -> None:
+    """Let block edits of this turn show up among its events."""
+
+    def notify(block: BlockView, version: int, operation: str) -> None:
+        context.tell(BlockEdited, block_id=block.id, label=block.label, version=version, operation=operation)
+
+    context.blocks.notify = notify
+
+
+def _message(call: ToolCall, content: str, is_error: bool, synthetic: bool = False) -> Message:
+    made = Message("tool", content, tool_call_id=call.id, name=call.name, is_error=is_error)
+    return replace(made, meta=Meta(synthetic=True)) if synthetic else made

@@ -1,0 +1,64 @@
+"""What a turn works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from orchestra.core.agent import Limits
+from orchestra.core.events import RunEvent
+from orchestra.core.messages import Message
+from orchestra.core.model import ModelReply, ToolSpec, Usage
+from orchestra.runtime.definition import Loaded
+from orchestra.runtime.hooks import Hooks
+from orchestra.runtime.memory_tools import EDIT_TOOLS
+from orchestra.runtime.request import RunRequest
+from orchestra.runtime.run_blocks import RunBlocks
+from orchestra.runtime.tool import Tool
+
+Emit = Callable[[RunEvent], None]
+
+
+@dataclass(slots=True)
+class TurnContext:
+    """What a turn works with; made by the host when the lease is taken. Owner: the turn.
+
+    After a reply that calls one of ``final_tools`` (and after its tools have run) the model is not asked again.
+    """
+
+    request: RunRequest
+    loaded: Loaded
+    tools: dict[str, Tool]
+    specs: tuple[ToolSpec, ...]
+    blocks: RunBlocks
+    hooks: Hooks
+    limits: Limits
+    history: Callable[[int], Sequence[Message]]
+    calls_before: int
+    emit: Emit
+    number: int = 0
+    usage: Usage = field(default_factory=Usage)
+    replies: list[ModelReply] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    cancelled: bool = False
+    final_tools: frozenset[str] = frozenset()
+
+    def tell(self, kind: Callable[..., RunEvent], /, **fields: object) -> None:
+        """Emit an event of this run."""
+        self.number += 1
+        request = self.request
+        self.emit(kind(run_id=request.run_id, agent=request.agent, path=request.path, number=self.number, **fields))
+
+
+def tools_for(loaded: Loaded, *, writable: bool) -> tuple[dict[str, Tool], tuple[ToolSpec, ...]]:
+    """The agent's tools, with the edit tools when it may edit a block.
+
+    An agent whose memory sleeps leaves editing to its sleep-time agent, unless ``memory_tools`` says otherwise.
+    """
+    wanted = loaded.agent.memory_tools
+    if wanted is None:
+        wanted = loaded.agent.sleeptime is None or loaded.agent.sleeptime.every is None
+    tools = dict(loaded.tools)
+    if wanted and writable:
+        tools |= EDIT_TOOLS
+    return tools, tuple(tool.spec for tool in tools.values())

@@ -1,0 +1,233 @@
+"""One pass: claim, transcript, drafts, the consolidator's work, and publishing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from orchestra.core.agent import Sleeptime
+from orchestra.core.blocks import Block, BlockView
+from orchestra.core.errors import BlockScopeError, Fenced
+from orchestra.core.jsontext import Json, dumps, loads
+from orchestra.core.model import Usage
+from orchestra.core.names import derived_id, split_thread
+from orchestra.memory.lineage import Sources, blame
+from orchestra.memory.merge import merge
+from orchestra.memory.scopes import Place, resolve, scoped_id, split_ref
+from orchestra.runtime.failpoints import failpoint
+from orchestra.runtime.run_blocks import RunBlocks
+from orchestra.sleeptime.transcript import Transcript, transcript
+from orchestra.sleeptime.work import Consolidator, Work
+from orchestra.store.block_store import BlockStore
+from orchestra.store.connection import Store
+from orchestra.store.definition_store import Attachments
+from orchestra.store.pass_store import Claim, LogEdited, Moved, NewValue, PassStore, Published, Refused
+from orchestra.store.thread_store import ThreadStore
+
+MERGES = 5
+PERSONA = "I keep the memory of my colleague short, true and up to date."
+
+
+@dataclass(slots=True)
+class Pending:
+    """One block of a pass: as it was when the draft was taken (``base``), and what the pass made of it."""
+
+    base: BlockView
+    version: int
+    value: str
+    sources: Sources
+    conflicts: int = 0
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is something to publish."""
+        return self.value != self.base.value
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is told about a pass in its report."""
+
+    merges: int = 0
+    conflicts: int = 0
+    refused: list[str] = field(default_factory=list)
+
+
+class Pass:
+    """One claimed pass. Owner: the worker that claimed it."""
+
+    def __init__(
+        self, store: Store, claim: Claim, sleeptime: Sleeptime, attachments: Attachments, consolidator: Consolidator
+    ) -> None:
+        self.claim, self.sleeptime, self.consolidator = claim, sleeptime, consolidator
+        self.agent, self.session_id = split_thread(claim.thread)
+        self._attachments = attachments
+        self._blocks, self._passes, self._threads = BlockStore(store), PassStore(store), ThreadStore(store)
+        self.id = derived_id("pass", claim.thread, str(claim.watermark), str(claim.edition))
+        self._tally = Tally()
+
+    async def work(self, calls: int) -> bool:
+        """Do the pass and publish it; False when the log was changed meanwhile and the pass must be done again.
+
+        Raises:
+            Fenced: another worker has taken over.
+            SleeptimeError and others: the consolidator failed; nothing was published.
+        """
+        started = time.monotonic()
+        read = await self._transcript()
+        drafts = await self._drafts()
+        work = await self._work(read, drafts, calls)
+        failpoint("pass.working")
+        usage = await self.consolidator.consolidate(work) if read.messages or read.retracted else Usage()
+        failpoint("pass.worked")
+        pending = await self._pending(work, drafts)
+        published = await self._publish(read, pending, usage, started)
+        await self._passes.discard(self.claim, [block.id for block in drafts])
+        return published
+
+    async def _transcript(self) -> Transcript:
+        claim = self.claim
+        waiting = claim.seq - claim.watermark
+        entries = await self._threads.entries(claim.thread, -waiting, -1) if waiting > 0 else []
+        return transcript(
+            entries,
+            watermark=claim.watermark,
+            watermark_turn=claim.watermark_turn,
+            max_tokens=self.sleeptime.max_tokens,
+            retracted=await self._passes.retracted(claim.thread),
+        )
+
+    async def _drafts(self) -> list[BlockView]:
+        place = Place(self.agent, self.session_id, self.claim.user or None)
+        ids = []
+        for item in self._attachments.shown:
+            if item.access == "read":
+                continue
+            scoped = split_ref(item.ref)
+            if self.sleeptime.blocks is not None and scoped is not None and scoped[1] not in self.sleeptime.blocks:
+                continue
+            try:
+                ids.append(resolve(item, place))
+            except BlockScopeError:
+                continue  # the session has no user: there is no such block here
+        found = await self._passes.draft(self.claim, ids)
+        named = self.sleeptime.blocks
+        return [b for b in found if b is not None and not b.read_only and (named is None or b.label in named)]
+
+    async def _work(self, read: Transcript, drafts: Sequence[BlockView], calls: int) -> Work:
+        claim, store = self.claim, self._blocks.store
+        ids = tuple(block.id for block in drafts)
+        author = f"agent:{self.agent}-sleeptime"
+        blocks = RunBlocks(self._blocks, author, "", ids, dict.fromkeys(ids, "write"), draft=claim.token)
+        blocks.owner, blocks.token = store.keys.work(claim.thread), claim.token
+        blocks.refresh(drafts)
+        known = {}
+        for block in drafts:
+            lines = blame(await self._blocks.log(block.id))
+            known[block.label] = {line.text: line.seqs for line in lines if line.thread == claim.thread}
+
+        async def reread() -> list[BlockView]:
+            found = [await self._passes.drafted(claim, block_id) for block_id in ids]
+            return [block for block in found if block is not None]
+
+        persona = await self._persona()
+        return Work(claim.thread, self.agent, claim.user or None, read, blocks, persona, known, reread, calls)
+
+    async def _persona(self) -> str:
+        """The sleep-time agent's own block, made once."""
+        owner = f"{self.agent}-sleeptime"
+        block_id = scoped_id("agent", "persona", owner)
+        found = await self._blocks.read(block_id)
+        if found is None:
+            value = self.sleeptime.persona or PERSONA
+            declared = Block(
+                label="persona", value=value, description="How the sleep-time agent works.", read_only=True
+            )
+            await self._blocks.create(block_id, declared, owner, f"agent:{owner}")
+            return value
+        return found.value
+
+    async def _pending(self, work: Work, drafts: Sequence[BlockView]) -> list[Pending]:
+        out = []
+        seqs = tuple(message.meta.seq for message in work.transcript.messages)
+        for base in drafts:
+            now = await self._passes.drafted(self.claim, base.id)
+            if now is None:
+                raise Fenced(f"pass of {self.claim.thread}", self.claim.token)  # the draft has expired: far too late
+            lines = work.line_sources.get(base.label, {})
+            old = set(base.value.split("\n"))
+            new = {text: lines.get(text, seqs) for text in now.value.split("\n") if text not in old or text in lines}
+            out.append(Pending(base, base.version, now.value, Sources(self.claim.thread, seqs, tuple(new.items()))))
+        return out
+
+    async def _publish(self, read: Transcript, pending: list[Pending], usage: Usage, started: float) -> bool:
+        """Compare-and-set of all blocks.
+
+        A block that moved is merged by lines; where lines overlap, the edit that was published first stays, and the
+        pass's line is left out and counted as a conflict.
+        """
+        for _ in range(MERGES):
+            values = [
+                NewValue(p.base.id, p.version, p.changed, p.value, p.sources.to_text() if p.changed else "")
+                for p in pending
+            ]
+            done = await self._passes.publish(
+                self.claim,
+                work=self.id,
+                upto=read.upto,
+                upto_turn=read.upto_turn,
+                report=dumps(self._report(read, pending, usage, time.monotonic() - started)),
+                author=f"agent:{self.agent}-sleeptime",
+                values=values,
+            )
+            if isinstance(done, Published):
+                failpoint("pass.published")
+                return True
+            if isinstance(done, LogEdited):
+                return False
+            self._adapt(done, pending)
+        raise Fenced(f"pass of {self.claim.thread}: its blocks kept moving", self.claim.token)
+
+    def _adapt(self, answer: Moved | Refused, pending: list[Pending]) -> None:
+        if isinstance(answer, Refused):
+            one = pending[answer.index]
+            self._tally.refused.append(f"{one.base.label}: {answer.problem}")
+            one.value = one.base.value
+            return
+        for index, version, value in answer.blocks:
+            one = pending[index]
+            merged = merge(one.base.value, value, one.value)
+            self._tally.merges += 1
+            self._tally.conflicts += merged.conflicts
+            one.conflicts += merged.conflicts
+            one.base = one.base.model_copy(update={"value": value})
+            one.version, one.value = version, merged.text
+
+    def _report(self, read: Transcript, pending: Sequence[Pending], usage: Usage, seconds: float) -> dict[str, Json]:
+        changed: list[Json] = [
+            {"label": p.base.label, "block": p.base.id, "before": p.version, "after": p.version + 1}
+            for p in pending
+            if p.changed
+        ]
+        return {
+            "pass": self.id,
+            "turn": read.upto_turn,
+            "first": read.messages[0].meta.seq if read.messages else 0,
+            "upto": read.upto,
+            "messages": len(read.messages),
+            "changed": changed,
+            "consolidator": self.consolidator.name,
+            "usage": usage.to_json(),
+            "seconds": round(seconds, 3),
+            "at": round(time.time(), 3),
+            "tries": self.claim.tries + 1,
+            "merges": self._tally.merges,
+            "conflicts": self._tally.conflicts,
+            "refused": list(self._tally.refused),
+        }
+
+
+def report_from(text: str) -> dict[str, Json]:
+    """A published pass's report."""
+    return dict(loads(text))

@@ -1,0 +1,201 @@
+"""The worker of a sleep-time host: waits for due threads, claims them, does their passes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import uuid
+from collections.abc import Sequence
+from typing import cast
+
+from orchestra.core.agent import Sleeptime
+from orchestra.core.errors import Fenced, OrchestraError, StoreUnavailable, UnknownName
+from orchestra.core.jsontext import Json, loads
+from orchestra.core.model import Model
+from orchestra.core.names import split_thread
+from orchestra.models.registry import resolve
+from orchestra.models.scripted import ScriptedModel
+from orchestra.runtime.caches import CachedAgent
+from orchestra.runtime.definition import Loaded, load_agent
+from orchestra.runtime.failpoints import failpoint
+from orchestra.runtime.host import Host
+from orchestra.sleeptime.extractive_consolidator import ExtractiveConsolidator
+from orchestra.sleeptime.llm_consolidator import LlmConsolidator
+from orchestra.sleeptime.passes import Pass
+from orchestra.sleeptime.work import Consolidator
+from orchestra.store.definition_store import DefinitionStore
+from orchestra.store.event_store import EventFeed
+from orchestra.store.pass_store import Claim, PassStore
+
+POLL_SECONDS = 1.0
+DAY_SECONDS = 86_400
+
+
+class SleepWorker:
+    """Does passes on one host, at most ``at_once`` at a time. A failing or slow pass delays no turn and no other pass.
+
+    ``backoff`` is the pause in seconds before the second try; it doubles with each further one.
+    """
+
+    def __init__(self, host: Host, *, at_once: int = 8, backoff: float = 2.0, lease_ms: int | None = None) -> None:
+        self.host, self._backoff = host, backoff
+        self._passes = PassStore(host.store, **({} if lease_ms is None else {"lease_ms": lease_ms}))
+        self._definitions = DefinitionStore(host.store)
+        self._places = asyncio.Semaphore(at_once)
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._loop: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    async def start(self) -> None:
+        """Begin to look for due threads."""
+        self._loop = asyncio.create_task(self._forever(), name=f"sleep-time worker of {self.host.id}")
+
+    async def stop(self) -> None:
+        """Stop; passes that are under way are given up, another worker will do them."""
+        self._stopping = True
+        waiting = {task for task in (self._loop, *self._running.values()) if task is not None}
+        while waiting:
+            for task in waiting:
+                task.cancel()
+            # A client library may swallow a cancellation while it reads, so it is asked again until it has ended.
+            _, waiting = await asyncio.wait(waiting, timeout=0.1)
+
+    async def _forever(self) -> None:
+        feed = EventFeed(self.host.store)
+        last = "$"
+        try:
+            while not self._stopping:
+                try:
+                    if last == "$":
+                        last = await feed.latest()
+                    pause = await self._start_due()
+                    last = await self._until_due(feed, last, pause)
+                except (StoreUnavailable, OSError):
+                    await asyncio.sleep(POLL_SECONDS)
+        finally:
+            await feed.close()
+
+    async def _start_due(self) -> float:
+        """Start the passes that are due; seconds until it is worth looking again without an event."""
+        ready, later = await self._passes.due()
+        for thread in ready:
+            if thread not in self._running:
+                task = asyncio.create_task(self._one(thread), name=f"pass of {thread}")
+                self._running[thread] = task
+                task.add_done_callback(lambda _, thread=thread: self._running.pop(thread, None))  # type: ignore[misc]
+        return POLL_SECONDS if later is None else min(POLL_SECONDS, max(0.01, later))
+
+    async def _until_due(self, feed: EventFeed, last: str, pause: float) -> str:
+        """Wait for an event that says that a pass is due (or that one has ended), at most ``pause`` seconds."""
+        until = time.monotonic() + pause
+        while (left := until - time.monotonic()) > 0 and not self._stopping:
+            events = await feed.wait(last, seconds=left)
+            if events:
+                last = events[-1]["id"]
+            if any(event.get("due") == "1" or event["type"] == "pass" for event in events):
+                break
+        return last
+
+    async def _one(self, thread: str) -> None:
+        async with self._places:
+            claim = await self._passes.claim(thread, self.host.id, uuid.uuid4().hex)
+            if claim is None:
+                return
+            failpoint("pass.claimed")
+            max_tries = 3
+            try:
+                cached = await self._agent(thread)
+                sleeptime = cached.loaded.agent.sleeptime
+                if sleeptime is None:
+                    await self._passes.fail(
+                        claim, "memory does not sleep any more", max_tries=1, backoff_ms=0, reason="skip"
+                    )
+                    return
+                max_tries = sleeptime.max_tries
+                await self._leased(claim, cached, sleeptime)
+            except (Fenced, StoreUnavailable):
+                return  # another worker has it, or will have it when the lease ends
+            except UnknownName as error:
+                await self._passes.fail(claim, str(error), max_tries=1, backoff_ms=0, reason="skip")
+            except Exception as error:
+                problem = str(error) if isinstance(error, OrchestraError) else f"{type(error).__name__}: {error}"
+                pause = min(60_000, int(self._backoff * 1000 * 2**claim.tries))
+                await self._passes.fail(claim, problem, max_tries=max_tries, backoff_ms=pause)
+
+    async def _leased(self, claim: Claim, cached: CachedAgent, sleeptime: Sleeptime) -> None:
+        """Do the pass while its lease is renewed, for ``sleeptime.timeout`` seconds at most.
+
+        After that it is wedged: its lease ends, and somebody else may try.
+        """
+        if skip := await self._over_budget(claim.thread, sleeptime):
+            await self._passes.fail(claim, skip, max_tries=1, backoff_ms=0, reason="skip")
+            return
+        status = await self._passes.status(claim.thread)
+        one = Pass(self.host.store, claim, sleeptime, cached.attachments, self._consolidator(cached.loaded, sleeptime))
+        async with asyncio.TaskGroup() as group:
+            renewing = group.create_task(self._renew(claim))
+            try:
+                async with asyncio.timeout(sleeptime.timeout):
+                    published = await one.work(int(status.get("calls", 0)))
+            finally:
+                renewing.cancel()
+        if not published:
+            await self._passes.fail(claim, "the log was changed meanwhile", max_tries=99, backoff_ms=0, reason="again")
+
+    async def _renew(self, claim: Claim) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            while True:
+                await asyncio.sleep(self._passes.lease_ms / 3000)
+                if not await self._passes.renew(claim):
+                    return
+
+    async def _over_budget(self, thread: str, sleeptime: Sleeptime) -> str:
+        budget = sleeptime.budget
+        if budget.tokens_per_session is None and budget.tokens_per_day is None:
+            return ""
+        reports = [loads(text) for text in await self._passes.reports(thread)]
+        since = time.time() - DAY_SECONDS
+        if budget.tokens_per_session is not None and _tokens(reports) >= budget.tokens_per_session:
+            return f"budget reached: tokens_per_session={budget.tokens_per_session}"
+        today = [report for report in reports if report["at"] >= since]
+        if budget.tokens_per_day is not None and _tokens(today) >= budget.tokens_per_day:
+            return f"budget reached: tokens_per_day={budget.tokens_per_day}"
+        return ""
+
+    async def _agent(self, thread: str) -> CachedAgent:
+        """The agent's definition and attachments as they are now."""
+        name, _ = split_thread(thread)
+        text, digest = await self._definitions.get(name)
+        attachments = await self._definitions.attachments(name)
+        known = self.host.caches.agents.get(name)
+        if known is not None and known.loaded.digest == digest:
+            loaded = known.loaded
+        else:
+            loaded = await asyncio.to_thread(load_agent, text, digest, self.host.functions)
+        cached = CachedAgent(loaded, attachments, loaded.size)
+        self.host.caches.keep_agent(name, cached)
+        return cached
+
+    @staticmethod
+    def _consolidator(loaded: Loaded, sleeptime: Sleeptime) -> Consolidator:
+        return consolidator_for(loaded.sleep_model, sleeptime)
+
+
+def consolidator_for(model: Model | str, sleeptime: Sleeptime) -> Consolidator:
+    """The consolidator that a definition asks for; ``auto`` is the model where one is configured, else extractive."""
+    if sleeptime.consolidator == "extractive":
+        return ExtractiveConsolidator()
+    options = {"instructions": sleeptime.instructions, "max_steps": sleeptime.max_steps}
+    if sleeptime.consolidator == "scripted":
+        scripted = resolve(f"scripted:{sleeptime.script}") if sleeptime.script else resolve(model)
+        return LlmConsolidator(scripted, name="scripted", **options)  # type: ignore[arg-type]
+    found = resolve(model)
+    if sleeptime.consolidator == "auto" and found.name == "extractive":
+        return ExtractiveConsolidator()
+    return LlmConsolidator(found, name="scripted" if isinstance(found, ScriptedModel) else "llm", **options)  # type: ignore[arg-type]
+
+
+def _tokens(reports: Sequence[dict[str, Json]]) -> int:
+    usages = [cast("dict[str, int]", report["usage"]) for report in reports]
+    return sum(usage["input_tokens"] + usage["output_tokens"] for usage in usages)
