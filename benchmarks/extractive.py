@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from orchestra.core.terms import content  # noqa: E402
 from orchestra.sleeptime.extractive import Line, Said, consolidate  # noqa: E402
-from tests.unit.sleeptime.slots import HELD_OUT, TUNED, Phrases, conversation, score  # noqa: E402
+from tests.unit.sleeptime.slots import HELD_OUT, REVIEWED, TUNED, Phrases, conversation, score  # noqa: E402
 
 Consolidate = Callable[[Sequence[Line], Sequence[Said], int], tuple[Line, ...]]
 EVIDENCE = re.compile(r"D(\d+):0*(\d+)")
@@ -221,7 +221,7 @@ def report(data: Path | None, seeds: int) -> Iterator[str]:
         yield "dialogues: no locomo_dev.json, left out"
     yield "\nslots                       templates  fresh  stale  left after withdrawal  other lines"
     for name, run in ARMS.items():
-        for label, phrases in (("tuned", TUNED), ("held out", HELD_OUT)):
+        for label, phrases in (("tuned", TUNED), ("reviewed", REVIEWED), ("held out", HELD_OUT)):
             s2 = slots(phrases, seeds=seeds, run=run)
             shares = f"{s2['fresh']:.3f}  {s2['stale']:.3f}  {s2['left']:>21.3f}  {s2['noise']:>11.2f}"
             yield f"{name:<26} {label:>10}  {shares}"

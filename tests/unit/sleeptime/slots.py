@@ -1,8 +1,9 @@
 """Seeded conversations about invented slots, with what is true at the end: for scoring consolidators.
 
-Slot names and values come from syllables, so no consolidator can know them. The templates are in two groups: ``TUNED``
-were looked at while the consolidator was written. ``HELD_OUT`` were written before any of them was scored; only their
-totals were read, never which of them failed, and nothing was changed for them.
+Slot names and values come from syllables, so no consolidator can know them. The templates are in three groups. Failures
+of ``TUNED`` were read and mended. ``REVIEWED`` began as held out; their totals were read many times and some of their
+sentences were in mind when a rule was made, so they are not clean any more. ``HELD_OUT`` were written when the rules were
+finished and scored once. They are by the author of the rules all the same. When a rule is made for one of them, move it.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ TUNED = Phrases(
     ),
 )
 
-HELD_OUT = Phrases(
+REVIEWED = Phrases(
     first=(
         "I picked {v} for my {s}.",
         "In our case the {s} equals {v}.",
@@ -239,6 +240,58 @@ HELD_OUT = Phrases(
         "Many people choose {x} for their {s}.",
         "So the {s} is {v}. Good to know.",
     ),
+)
+
+HELD_OUT = Phrases(
+    first=(
+        "Everything about the {s} is settled: {v}.",
+        "If anybody asks, my {s} is {v}.",
+        "Our choice of {s} fell on {v}.",
+        "{v}, that's my {s}.",
+        "I've always had {v} as a {s}.",
+        "Could you remember that my {s} is {v}?",
+        "People know me for my {s}, which is {v}.",
+        "The {s} we signed up for is {v}.",
+        "After a long debate the {s} ended up being {v}.",
+        "As far as the {s} goes, {v} is fine.",
+        "I'm using {v} for my {s} at present.",
+        "There is one {s}, and it is {v}.",
+    ),
+    update=(
+        "Hold on, the {s} isn't right. Make it {v}.",
+        "Since this morning the {s} is {v}.",
+        "They raised the {s} to {v}.",
+        "Please note a different {s}: {v}.",
+        "Good news, we could get {v} as the {s} after all.",
+        "The {s} has become {v}.",
+        "Let's bring the {s} to {v}.",
+        "{o} didn't work out as the {s}, so we took {v}.",
+        "For the {s} we now rely on {v}.",
+        "You have the wrong {s} for me, it is {v}.",
+        "The old {s} was {o}; the new one is {v}.",
+    ),
+    withdraw=(
+        "The idea of a {s} is dead.",
+        "I changed my mind and want no {s}.",
+        "There's no need for the {s} now.",
+        "Kindly erase the {s}.",
+        "The {s} came to nothing.",
+        "We can do without the {s} after all.",
+        "My {s} was taken away from me.",
+        "Leave the {s} out from now on.",
+        "I have quit the {s}.",
+    ),
+    filler=(
+        "That makes sense.",
+        "My train is late again.",
+        "One moment, somebody is at the door.",
+        "Who would have thought?",
+        "Could you write that a bit shorter?",
+        "I read something funny about it.",
+        "No worries at all.",
+    ),
+    asked=("Have I told you my {s}?", "Is {x} the {s}?", "What would happen if the {s} were {x}?"),
+    assistant=("I see.", "Good choice of {s}!", "Shall we look at {x} as the {s}?", "Then {v} it is for the {s}."),
 )
 
 ONSETS = (
