@@ -1,9 +1,10 @@
 """Seeded conversations about invented slots, with what is true at the end: for scoring consolidators.
 
-Slot names and values come from syllables, so no consolidator can know them. The templates are in three groups. Failures
-of ``TUNED`` were read and mended. ``REVIEWED`` began as held out; their totals were read many times and some of their
-sentences were in mind when a rule was made, so they are not clean any more. ``HELD_OUT`` were written when the rules were
-finished and scored once. They are by the author of the rules all the same. When a rule is made for one of them, move it.
+Slot names and values come from syllables, so no consolidator can know them. The templates are in three groups.
+Failures of ``TUNED`` were read and mended. ``REVIEWED`` began as held out; their totals were read many times and some
+of their sentences were in mind when a rule was made, so they are not clean any more. ``HELD_OUT`` were written when the
+rules were finished and scored once. They are by the author of the rules all the same. When a rule is made for one of
+them, move it.
 """
 
 from __future__ import annotations
