@@ -6,17 +6,19 @@ As JSON a message has the shape of the chat-completions protocol plus ``meta``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 from orchestra.core.errors import InputError
 from orchestra.core.jsontext import Json, dumps, loads
+from orchestra.core.pickling import by_constructor
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 PartType: TypeAlias = Literal["text", "reasoning", "image", "file", "data"]
 ROLES = ("system", "user", "assistant", "tool")
 
 
+@by_constructor
 @dataclass(frozen=True, slots=True)
 class Part:
     """One part of a content: ``text`` for text and reasoning, ``url`` or base64 ``data`` for the others."""
@@ -37,6 +39,7 @@ class Part:
         return out
 
 
+@by_constructor
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A model's wish to call a tool. ``arguments`` is an object."""
@@ -51,6 +54,7 @@ class ToolCall:
         return {"id": self.id, "type": "function", "function": function}
 
 
+@by_constructor
 @dataclass(frozen=True, slots=True)
 class Meta:
     """Where a message comes from. ``seq`` counts the messages of a thread from 1; ``created_at`` is Unix seconds."""
@@ -68,6 +72,7 @@ class Meta:
         return {name: item for name in self.__slots__ if (item := getattr(self, name))}
 
 
+@by_constructor
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message. Frozen: change it with :func:`dataclasses.replace`."""
@@ -89,7 +94,7 @@ class Message:
 
     def with_meta(self, meta: Meta) -> Message:
         """The same message with another ``meta``."""
-        return replace(self, meta=meta)
+        return Message(self.role, self.content, self.tool_calls, self.tool_call_id, self.name, self.is_error, meta)
 
     def to_json(self, *, meta: bool = True) -> dict[str, Json]:
         """The chat-completions shape; ``meta=False`` leaves out where it comes from."""

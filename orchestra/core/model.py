@@ -8,8 +8,10 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from orchestra.core.jsontext import Json
 from orchestra.core.messages import Message
+from orchestra.core.pickling import by_constructor
 
 
+@by_constructor
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of model calls, as the provider reports them (or the estimate when it reports none)."""
@@ -39,6 +41,7 @@ class Usage:
         return cls(**{name: int(value.get(name) or 0) for name in cls.__slots__})  # type: ignore[arg-type]
 
 
+@by_constructor
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A tool as a model sees it. ``parameters`` is a JSON Schema of type object."""
@@ -48,6 +51,7 @@ class ToolSpec:
     parameters: Mapping[str, Json]
 
 
+@by_constructor
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One request. ``messages`` starts with the system message (blocks and instructions), when there is one.
@@ -66,6 +70,7 @@ class ModelRequest:
 FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "error"]
 
 
+@by_constructor
 @dataclass(frozen=True, slots=True)
 class ModelReply:
     """One complete reply: an assistant message, its usage, and why the model stopped."""

@@ -9,10 +9,12 @@ from typing import Literal, TypeAlias
 from orchestra.core.jsontext import Json
 from orchestra.core.messages import Message
 from orchestra.core.model import ModelReply, Usage
+from orchestra.core.pickling import by_constructor
 
 Status: TypeAlias = Literal["completed", "interrupted", "failed", "cancelled", "limit"]
 
 
+@by_constructor
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """What a run came to.
@@ -42,8 +44,8 @@ class RunResult:
         kept = (message for message in self.messages if mode == "preserve_all" or not message.meta.synthetic)
         return [message.to_json(meta=False) for message in kept]
 
-    def to_json(self) -> dict[str, Json]:
-        """The result as one JSON object; also what the store remembers of a finished run."""
+    def to_json(self, *, messages: bool = True) -> dict[str, Json]:
+        """The result as one JSON object; without ``messages`` it is what the store remembers of a finished run."""
         return {
             "run_id": self.run_id,
             "status": self.status,
@@ -55,7 +57,7 @@ class RunResult:
             "turn": self.turn,
             "usage": self.usage.to_json(),
             "usage_by_agent": {name: usage.to_json() for name, usage in self.usage_by_agent.items()},
-            "messages": [message.to_json() for message in self.messages],
+            "messages": [message.to_json() for message in self.messages] if messages else [],
         }
 
     @classmethod

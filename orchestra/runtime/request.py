@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 from orchestra.core.agent import Limits, OnBusy
 from orchestra.core.messages import Message
+from orchestra.core.pickling import by_constructor
 
 
+@by_constructor
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """One turn. The same ``run_id`` sent again, to any host, continues or answers the same turn.

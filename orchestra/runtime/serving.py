@@ -193,14 +193,14 @@ class Serving:
     ) -> RunResult:
         """One script. The same run twice, a late owner, an edit of the log meanwhile: see ``commit.lua``."""
         host, request, persistence = self.host, self.request, turn.context.loaded.agent.persistence
-        messages = turn.finished_messages(outcome)
+        messages = finished = turn.finished_messages(outcome)
         kind: str = "done" if outcome.status == "completed" else "aborted"
         if kind == "aborted" and persistence == "turn":
             kind, messages = "none", ()
         edition, number, seq = begun.edition, begun.turn + (kind == "done"), begun.seq
         while True:
-            result = turn.result(outcome, turn=number, host=host.id)
-            remembered = {**replace(result, messages=()).to_json(), "first": seq + 1, "count": len(messages)}
+            result = turn.result(outcome, finished, turn=number, host=host.id)
+            remembered = {**result.to_json(messages=False), "first": seq + 1, "count": len(messages)}
             failpoint("turn.committing")
             found = await host.threads.commit(
                 Commit(
@@ -216,7 +216,7 @@ class Serving:
             if isinstance(found, Committed):
                 failpoint("turn.committed")
                 self._remember(begun, thread, messages, found, state, edition)
-                return turn.result(outcome, turn=found.turn if kind == "done" else number, host=host.id)
+                return result
             if isinstance(found, Ended):
                 return result  # this very run was stored before: its reply was lost on the way
             if isinstance(found, Changed):
@@ -297,7 +297,7 @@ class Serving:
         outcome, interrupted = await self._watched(turn)
         if interrupted:
             raise asyncio.CancelledError
-        result = turn.result(outcome, turn=1, host=host.id)
+        result = turn.result(outcome, turn.finished_messages(outcome), turn=1, host=host.id)
         await context.hooks.call("after_run", result)
         return result
 

@@ -157,8 +157,11 @@ class Turn:
         )
 
     def _stamped(self, message: Message) -> Message:
-        meta = Meta(agent=self.context.request.agent, run=self.context.request.run_id, created_at=time.time())
-        return message.with_meta(replace(meta, synthetic=message.meta.synthetic))
+        request = self.context.request
+        synthetic = message.meta.synthetic
+        return message.with_meta(
+            Meta(agent=request.agent, run=request.run_id, created_at=time.time(), synthetic=synthetic)
+        )
 
     def finished_messages(self, outcome: Outcome) -> tuple[Message, ...]:
         """What of this turn goes into the log: all of it, or of a turn that did not complete only finished pairs."""
@@ -170,8 +173,8 @@ class Turn:
             end -= 1
         return tuple(m.with_meta(replace(m.meta, aborted=True)) for m in messages[:end])
 
-    def result(self, outcome: Outcome, *, turn: int, host: str) -> RunResult:
-        """The result of the run."""
+    def result(self, outcome: Outcome, messages: tuple[Message, ...], *, turn: int, host: str) -> RunResult:
+        """The result of the run; ``messages`` are its :meth:`finished_messages`."""
         context = self.context
         return RunResult(
             run_id=context.request.run_id,
@@ -179,7 +182,7 @@ class Turn:
             output=outcome.output,
             reason=outcome.reason,
             error=outcome.error,
-            messages=self.finished_messages(outcome),
+            messages=messages,
             raw_responses=tuple(context.replies),
             last_agent=context.request.agent,
             usage=context.usage,

@@ -62,7 +62,7 @@ class SleepWorker:
             _, waiting = await asyncio.wait(waiting, timeout=0.1)
 
     async def _forever(self) -> None:
-        feed = EventFeed(self.host.store)
+        feed = EventFeed(self.host.store, self.host.store.keys.wake)
         last = "$"
         try:
             while not self._stopping:
@@ -70,7 +70,9 @@ class SleepWorker:
                     if last == "$":
                         last = await feed.latest()
                     pause = await self._start_due()
-                    last = await self._until_due(feed, last, pause)
+                    # Woken by a turn or pass that made one due; a lease that ends is found by looking again.
+                    events = await feed.wait(last, seconds=pause)
+                    last = events[-1]["id"] if events else last
                 except (StoreUnavailable, OSError):
                     await asyncio.sleep(POLL_SECONDS)
         finally:
@@ -85,17 +87,6 @@ class SleepWorker:
                 self._running[thread] = task
                 task.add_done_callback(lambda _, thread=thread: self._running.pop(thread, None))  # type: ignore[misc]
         return POLL_SECONDS if later is None else min(POLL_SECONDS, max(0.01, later))
-
-    async def _until_due(self, feed: EventFeed, last: str, pause: float) -> str:
-        """Wait for an event that says that a pass is due (or that one has ended), at most ``pause`` seconds."""
-        until = time.monotonic() + pause
-        while (left := until - time.monotonic()) > 0 and not self._stopping:
-            events = await feed.wait(last, seconds=left)
-            if events:
-                last = events[-1]["id"]
-            if any(event.get("due") == "1" or event["type"] == "pass" for event in events):
-                break
-        return last
 
     async def _one(self, thread: str) -> None:
         async with self._places:

@@ -13,11 +13,12 @@ from orchestra.store.connection import Store
 class EventFeed:
     """Events of a namespace as they happen: dicts with ``type`` (turn, block, pass) and ``id``.
 
-    Reading blocks, so it has a connection of its own.
+    Reading blocks, so it has a connection of its own. ``key`` is another stream than that of all events: ``wake`` gets
+    an entry when a pass becomes due, and nothing else.
     """
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, key: str | None = None) -> None:
+        self.store, self._key = store, key or store.keys.events
         self._redis: Redis = Redis.from_url(store.url, decode_responses=True, protocol=2, socket_timeout=None)
 
     async def close(self) -> None:
@@ -26,13 +27,13 @@ class EventFeed:
 
     async def latest(self) -> str:
         """The id of the newest event, ``0-0`` when there is none."""
-        newest = cast("list[tuple[str, dict[str, str]]]", await self._redis.xrevrange(self.store.keys.events, count=1))
+        newest = cast("list[tuple[str, dict[str, str]]]", await self._redis.xrevrange(self._key, count=1))
         return newest[0][0] if newest else "0-0"
 
     async def wait(self, after: str, *, seconds: float) -> list[dict[str, str]]:
         """Events after the id ``after``, waiting at most ``seconds`` for the first one."""
         block = max(1, int(seconds * 1000))
-        answer = await self._redis.xread({self.store.keys.events: after}, count=500, block=block)
+        answer = await self._redis.xread({self._key: after}, count=500, block=block)
         entries = cast("list[tuple[str, list[tuple[str, dict[str, str]]]]]", answer or [])
         return [{"id": entry_id, **fields} for _, items in entries for entry_id, fields in items]
 

@@ -11,7 +11,7 @@ class Keys:
     def __init__(self, namespace: str) -> None:
         self.namespace = check_namespace(namespace)
         self.prefix = f"orchestra:{{{namespace}}}:"
-        for name in ("schema", "token", "hosts", "runs", "due", "events", "agents", "blocks", "threads"):
+        for name in ("schema", "token", "hosts", "runs", "due", "events", "agents", "blocks", "threads", "wake"):
             setattr(self, name, self.prefix + name)
 
     schema: str
@@ -23,6 +23,7 @@ class Keys:
     agents: str
     blocks: str
     threads: str
+    wake: str
 
     def definition(self, name: str) -> str:
         """HASH json, hash."""

@@ -153,7 +153,7 @@ class PassStore:
         answer = await self.store.run(
             "publish",
             [
-                *(k.head(thread), k.work(thread), k.due, k.events, k.passes(thread)),
+                *(k.head(thread), k.work(thread), k.due, k.events, k.passes(thread), k.wake),
                 *(key for value in values for key in (k.block(value.block_id), k.history(value.block_id))),
             ],
             [

@@ -246,7 +246,7 @@ class ThreadStore:
             "commit",
             [
                 *(k.head(thread), k.log(thread), k.state(thread), k.turns(thread), k.run(commit.run), k.runs, k.due),
-                *(k.events, k.threads),
+                *(k.events, k.threads, k.wake),
             ],
             [
                 *(commit.run, commit.token, commit.edition, commit.kind, commit.answer, commit.usage, commit.every),

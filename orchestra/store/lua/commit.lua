@@ -1,7 +1,7 @@
 -- include clock
 -- End a turn: messages, state, counters, the due queue and the end of the run, whole or not at all.
 --
--- KEYS 1 head 2 log 3 state 4 turns 5 run 6 runs 7 due 8 events 9 threads
+-- KEYS 1 head 2 log 3 state 4 turns 5 run 6 runs 7 due 8 events 9 threads 10 wake
 -- ARGV 1 run 2 token 3 edition 4 done|aborted|none 5 answer 6 usage 7 every 8 model calls 9 life of the answer, seconds
 --      10 thread 11 run status 12 number of messages n; then n × (tokens, message); then the state's operations:
 --      set key json | delete key | increment key number | swap key old new
@@ -81,6 +81,7 @@ if ARGV[4] == 'done' and every > 0 and turn % every == 0 then
   due = 1
   redis.call('ZADD', KEYS[7], 'NX', now, ARGV[10])
   redis.call('HSET', head, 'due_turn', turn)
+  redis.call('XADD', KEYS[10], 'MAXLEN', 1, '*', 'thread', ARGV[10])
 end
 redis.call('ZADD', KEYS[9], now, ARGV[10])
 redis.call('ZREM', KEYS[6], ARGV[1])

@@ -1,7 +1,7 @@
 -- include clock record
 -- Publish a pass: all its blocks by compare-and-set, together with the new watermark, whole or not at all.
 --
--- KEYS 1 head 2 pass 3 due 4 events 5 passes, then (block, history)…
+-- KEYS 1 head 2 pass 3 due 4 events 5 passes 6 wake, then (block, history)…
 -- ARGV 1 thread 2 token 3 pass 4 edition 5 watermark it started from 6 upto seq 7 upto turn 8 report (JSON) 9 history bound
 --      10 author, then per block: id, expected version, changed, value, chars, sources
 -- → OK version… | DUP | FENCED | EDITED edition | MOVED (index, version, value)… | LIMIT index limit size | READONLY index
@@ -16,10 +16,10 @@ if redis.call('HGET', pass, 'last_pass') == ARGV[3] then return {'DUP'} end
 if redis.call('HGET', pass, 'token') ~= ARGV[2] then return {'FENCED'} end
 local h = redis.call('HMGET', head, 'edition', 'watermark', 'seq', 'due_turn')
 if h[1] ~= ARGV[4] or h[2] ~= ARGV[5] then return {'EDITED', h[1] or ''} end
-local count = (#KEYS - 5) / 2
+local count = (#KEYS - 6) / 2
 local moved = {'MOVED'}
 for i = 1, count do
-  local a, b = 10 + (i - 1) * 6, redis.call('HMGET', KEYS[4 + 2 * i], 'version', 'value', 'limit', 'read_only')
+  local a, b = 10 + (i - 1) * 6, redis.call('HMGET', KEYS[5 + 2 * i], 'version', 'value', 'limit', 'read_only')
   if ARGV[a + 3] == '1' then
     if b[1] ~= ARGV[a + 2] then
       moved[#moved + 1] = i
@@ -36,12 +36,12 @@ if #moved > 1 then return moved end
 
 local now, out = now_ms(), {'OK'}
 for i = 1, count do
-  local a, block = 10 + (i - 1) * 6, KEYS[4 + 2 * i]
+  local a, block = 10 + (i - 1) * 6, KEYS[5 + 2 * i]
   local version = ARGV[a + 2]
   if ARGV[a + 3] == '1' then
     version = tostring(tonumber(version) + 1)
     redis.call('HSET', block, 'value', ARGV[a + 4], 'chars', ARGV[a + 5], 'version', version, 'updated_at', now)
-    record(KEYS[5 + 2 * i], ARGV[9], version, 'pass', ARGV[10], '', ARGV[3], ARGV[a + 6], ARGV[a + 4], now)
+    record(KEYS[6 + 2 * i], ARGV[9], version, 'pass', ARGV[10], '', ARGV[3], ARGV[a + 6], ARGV[a + 4], now)
     redis.call('XADD', KEYS[4], 'MAXLEN', '~', 10000, '*', 'type', 'block', 'block', ARGV[a + 1],
       'label', redis.call('HGET', block, 'label') or '', 'version', version, 'op', 'pass', 'author', ARGV[10], 'run', '')
   end
@@ -52,6 +52,7 @@ redis.call('HSET', pass, 'last_pass', ARGV[3], 'tries', 0, 'error', '', 'claim',
 -- More to do at once when the stretch was cut short, or when a turn that asked for a pass came meanwhile.
 if tonumber(h[4]) > tonumber(ARGV[7]) then
   redis.call('ZADD', KEYS[3], now, ARGV[1])
+  redis.call('XADD', KEYS[6], 'MAXLEN', 1, '*', 'thread', ARGV[1])
 else
   redis.call('ZREM', KEYS[3], ARGV[1])
 end
