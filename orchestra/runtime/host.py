@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
-from orchestra.core.errors import HostFull, SessionBusy
+from orchestra.core.errors import HostFull, SessionBusy, StoreUnavailable
 from orchestra.core.events import RunEnded, RunEvent
 from orchestra.core.names import thread_name
 from orchestra.core.result import RunResult
@@ -23,13 +24,15 @@ from orchestra.store.host_store import HostStore
 from orchestra.store.thread_store import ThreadStore
 
 BEAT_SECONDS = 2.0
+MISSED_BEATS = 5
 
 
 class Host:
     """One host, on one event loop. Start it with :meth:`start`; stop it with :meth:`stop`.
 
     ``name`` says what it is (``primary-0``); its incarnation is new with each start, so what a former one still does is
-    told apart. ``max_turns`` run at once; ``max_pending`` more wait, further ones get :class:`HostFull`.
+    told apart. ``max_turns`` run at once; ``max_pending`` more wait, further ones get :class:`HostFull`. After five missed
+    heartbeats (``beat_seconds`` apart) a host is dead and others take its threads.
     """
 
     def __init__(
@@ -42,14 +45,19 @@ class Host:
         cache_bytes: int = 64 << 20,
         max_turns: int = 1000,
         max_pending: int = 10_000,
+        beat_seconds: float = BEAT_SECONDS,
     ) -> None:
         self.store, self.name = store, name
         self.id = f"{name}@{uuid.uuid4().hex[:12]}"
         self.functions = functions or FunctionTable()
         self.resources = Resources(resources or {})
         self.caches = HostCaches(cache_bytes)
-        self.blocks, self.threads, self.hosts = BlockStore(store), ThreadStore(store), HostStore(store)
-        self.lost = asyncio.Event()
+        self.blocks, self.threads, self.hosts = (
+            BlockStore(store),
+            ThreadStore(store),
+            HostStore(store, life_ms=int(beat_seconds * MISSED_BEATS * 1000)),
+        )
+        self._beat_seconds = beat_seconds
         self._places = asyncio.Semaphore(max_turns)
         self._pending, self._max_pending = 0, max_turns + max_pending
         self._queues: dict[str, tuple[asyncio.Lock, int]] = {}
@@ -73,14 +81,15 @@ class Host:
     async def _beat(self) -> None:
         """Keep this host alive. One that was declared dead takes a new incarnation: its old turns are fenced anyway."""
         while True:
-            await asyncio.sleep(BEAT_SECONDS)
-            if not await self.hosts.beat(self.id):
-                self.id = f"{self.name}@{uuid.uuid4().hex[:12]}"
-                await self.hosts.join(self.id)
+            await asyncio.sleep(self._beat_seconds)
+            with contextlib.suppress(StoreUnavailable):  # the server is away: beat on, it may come back
+                if not await self.hosts.beat(self.id):
+                    self.id = f"{self.name}@{uuid.uuid4().hex[:12]}"
+                    await self.hosts.join(self.id)
 
     @property
     def active(self) -> list[str]:
-        """The ids of the runs that are being served."""
+        """The ids of the runs that are being served or wait for their session."""
         return list(self._turns)
 
     async def run(self, request: RunRequest, invocation_state: Sealed | None = None) -> RunResult:
@@ -92,11 +101,15 @@ class Host:
         events: asyncio.Queue[RunEvent | None] = asyncio.Queue()
         task = asyncio.create_task(self._serve(request, invocation_state, events.put_nowait), name=request.run_id)
         task.add_done_callback(lambda _: events.put_nowait(None))
+        last = 0
         try:
             while (event := await events.get()) is not None:
+                last = event.number
                 yield event
             result = await task
-            yield RunEnded(run_id=request.run_id, agent=request.agent, path=request.path, number=0, result=result)
+            yield RunEnded(
+                run_id=request.run_id, agent=request.agent, path=request.path, number=last + 1, result=result
+            )
         finally:
             if not task.done():
                 task.cancel()
@@ -116,16 +129,16 @@ class Host:
         if self._pending >= self._max_pending:
             raise HostFull(self.id, f"{self._pending} runs are waiting already; try again later")
         self._pending += 1
+        serving = Serving(self, request, invocation_state, emit)
+        self._turns.setdefault(request.run_id, serving)
         try:
-            async with self._places, self._in_order(request):
-                serving = Serving(self, request, invocation_state, emit)
-                self._turns[request.run_id] = serving
-                try:
-                    return await serving.run()
-                finally:
-                    self._turns.pop(request.run_id, None)
+            # A place is taken only by the run whose turn it is: those that wait for their session block no other one.
+            async with self._in_order(request), self._places:
+                return await serving.run()
         finally:
             self._pending -= 1
+            if self._turns.get(request.run_id) is serving:
+                del self._turns[request.run_id]
 
     @asynccontextmanager
     async def _in_order(self, request: RunRequest) -> AsyncIterator[None]:
@@ -135,7 +148,9 @@ class Host:
             return
         thread = thread_name(request.agent, request.session_id)
         lock, waiting = self._queues.get(thread, (asyncio.Lock(), 0))
-        if waiting and request.on_busy == "reject":
+        known = self.caches.agents.get(request.agent)
+        on_busy = request.on_busy or (known.loaded.agent.on_busy if known is not None else "queue")
+        if waiting and on_busy == "reject":
             raise SessionBusy(request.session_id)
         self._queues[thread] = (lock, waiting + 1)
         try:

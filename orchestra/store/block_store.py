@@ -162,13 +162,14 @@ class BlockStore:
                 *arguments,
             ],
         )
-        return _receipt(answer, label, expected_version or 0, memo.token or 0)
+        line = int(arguments[2]) if operation == "insert" else 0
+        return _receipt(answer, label, expected_version or 0, memo.token or 0, line)
 
     async def log(self, block_id: str) -> list[Version]:
         """The block's versions, oldest first; the oldest may have been cut (the history is bounded)."""
-        entries = cast(
-            "list[tuple[str, dict[str, str]]]", await self.store.redis.xrange(self.store.keys.history(block_id))
-        )
+        with self.store.typed():
+            found = await self.store.redis.xrange(self.store.keys.history(block_id))
+        entries = cast("list[tuple[str, dict[str, str]]]", found)
         return [
             Version(
                 int(entry_id.partition("-")[0]),
@@ -191,7 +192,7 @@ class BlockStore:
             await self.store.read("DEL", *(key for b in block_ids for key in (k.block(b), k.history(b), k.users(b))))
 
 
-def _receipt(answer: Answer, label: str, expected: int, token: int) -> Receipt:
+def _receipt(answer: Answer, label: str, expected: int, token: int, line: int) -> Receipt:
     status, *rest = answer
     numbers = [int(cast("str", item)) for item in rest[:20]] if status not in ("MOVED", "FENCED") else []
     if status in ("OK", "DUP", "SAME"):
@@ -203,7 +204,7 @@ def _receipt(answer: Answer, label: str, expected: int, token: int) -> Receipt:
     if status == "MATCHES":
         raise BlockMatchError(label, numbers)
     if status == "RANGE":
-        raise BlockRangeError(label, 0, numbers[0])
+        raise BlockRangeError(label, line, numbers[0])
     if status == "MOVED":
         raise BlockConflict(label, expected, int(cast("str", rest[0])), cast("str", rest[1]))
     if status == "FENCED":

@@ -72,7 +72,8 @@ class Store:
         return re.sub(r"//([^@/]*)@", "//…@", self.url)
 
     @contextmanager
-    def _typed(self) -> Iterator[None]:
+    def typed(self) -> Iterator[None]:
+        """Turn the client library's connection errors into :class:`StoreUnavailable`."""
         try:
             yield
         except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
@@ -82,7 +83,7 @@ class Store:
         """Call one script. Its answer is an array whose first item is the status."""
         made = script(name)
         self.commands += 1
-        with self._typed():
+        with self.typed():
             try:
                 answer = await self.redis.evalsha(made.sha, len(keys), *keys, *arguments)
             except exceptions.NoScriptError:
@@ -92,13 +93,13 @@ class Store:
     async def read(self, command: str, *arguments: str | int | float) -> object:
         """Call one command that only reads."""
         self.commands += 1
-        with self._typed():
+        with self.typed():
             return cast("object", await self.redis.execute_command(command, *arguments))  # type: ignore[no-untyped-call]
 
     async def fields(self, key: str) -> dict[str, str]:
         """All fields of a hash; empty when the key is not there."""
         self.commands += 1
-        with self._typed():
+        with self.typed():
             return cast("dict[str, str]", await self.redis.hgetall(key))
 
     async def items(self, key: str, first: int = 0, last: int = -1) -> list[str]:
@@ -108,7 +109,7 @@ class Store:
     async def scored(self, key: str, limit: int = 0, *, newest: bool = False) -> list[tuple[str, float]]:
         """(member, score) of a sorted set, lowest score first (``newest``: highest first); ``limit`` 0 means all."""
         self.commands += 1
-        with self._typed():
+        with self.typed():
             answer = await self.redis.zrange(key, 0, limit - 1, desc=newest, withscores=True)
         found = cast("list[tuple[str, float]]", answer)
         return [(str(member), float(score)) for member, score in found]
@@ -119,7 +120,7 @@ class Store:
         return int(time[0]) * 1000 + int(time[1]) / 1000
 
     async def _probe(self) -> None:
-        with self._typed():
+        with self.typed():
             try:
                 info = cast("Mapping[str, object]", await self.redis.info("server"))
                 found = cast(

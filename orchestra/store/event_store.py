@@ -14,7 +14,7 @@ class EventFeed:
     """Events of a namespace as they happen: dicts with ``type`` (turn, block, pass) and ``id``.
 
     Reading blocks, so it has a connection of its own. ``key`` is another stream than that of all events: ``wake`` gets
-    an entry when a pass becomes due, and nothing else.
+    an entry when a pass becomes due, and nothing else. Raises :class:`StoreUnavailable` when the server is away.
     """
 
     def __init__(self, store: Store, key: str | None = None) -> None:
@@ -27,13 +27,16 @@ class EventFeed:
 
     async def latest(self) -> str:
         """The id of the newest event, ``0-0`` when there is none."""
-        newest = cast("list[tuple[str, dict[str, str]]]", await self._redis.xrevrange(self._key, count=1))
+        with self.store.typed():
+            found = await self._redis.xrevrange(self._key, count=1)
+        newest = cast("list[tuple[str, dict[str, str]]]", found)
         return newest[0][0] if newest else "0-0"
 
     async def wait(self, after: str, *, seconds: float) -> list[dict[str, str]]:
         """Events after the id ``after``, waiting at most ``seconds`` for the first one."""
         block = max(1, int(seconds * 1000))
-        answer = await self._redis.xread({self._key: after}, count=500, block=block)
+        with self.store.typed():
+            answer = await self._redis.xread({self._key: after}, count=500, block=block)
         entries = cast("list[tuple[str, list[tuple[str, dict[str, str]]]]]", answer or [])
         return [{"id": entry_id, **fields} for _, items in entries for entry_id, fields in items]
 
