@@ -46,7 +46,7 @@ class LlmConsolidator:
 
     def __init__(self, model: Model, *, instructions: str = "", max_steps: int = 20, name: str = "llm") -> None:
         self.name, self._model, self._max_steps = name, model, max_steps
-        self._instructions = instructions or INSTRUCTIONS
+        self._instructions = "\n\n".join(part for part in (INSTRUCTIONS, instructions) if part)
 
     async def consolidate(self, work: Work) -> Usage:
         """Raises :class:`SleeptimeError` when the model fails or does not come to an end."""

@@ -23,7 +23,7 @@ from orchestra.store.block_store import BlockStore
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import Attachments
 from orchestra.store.pass_store import Claim, LogEdited, Moved, NewValue, PassStore, Published, Refused
-from orchestra.store.thread_store import ThreadStore
+from orchestra.store.thread_store import ThreadStore, entry_from
 
 MERGES = 5
 PERSONA = "I keep the memory of my colleague short, true and up to date."
@@ -64,7 +64,9 @@ class Pass:
         self.agent, self.session_id = split_thread(claim.thread)
         self._attachments = attachments
         self._blocks, self._passes, self._threads = BlockStore(store), PassStore(store), ThreadStore(store)
-        self.id = derived_id("pass", claim.thread, str(claim.watermark), str(claim.edition))
+        # Of the claim, not of the watermark: a pass that found nothing leaves the watermark where it is, and the next
+        # one must not be taken for the same one sent twice.
+        self.id = derived_id("pass", claim.thread, str(claim.token))
         self._tally = Tally()
 
     async def work(self, calls: int) -> bool:
@@ -88,15 +90,27 @@ class Pass:
 
     async def _transcript(self) -> Transcript:
         claim = self.claim
-        waiting = claim.seq - claim.watermark
-        entries = await self._threads.entries(claim.thread, -waiting, -1) if waiting > 0 else []
         return transcript(
-            entries,
+            await self._waiting() if claim.seq > claim.watermark else [],
             watermark=claim.watermark,
             watermark_turn=claim.watermark_turn,
             max_tokens=self.sleeptime.max_tokens,
             retracted=await self._passes.retracted(claim.thread),
         )
+
+    async def _waiting(self) -> list[str]:
+        """The log's entries from the watermark on, and perhaps some older ones.
+
+        They are counted from the end, and turns that end between the claim and the reading move the end: read further
+        back until the watermark is reached.
+        """
+        size = self.claim.seq - self.claim.watermark
+        while True:
+            found = await self._threads.entries(self.claim.thread, -size, -1)
+            oldest = next((entry for text in found if (entry := entry_from(text)) is not None), None)
+            if len(found) < size or (oldest is not None and oldest.seq <= self.claim.watermark + 1):
+                return found
+            size *= 2
 
     async def _drafts(self) -> list[BlockView]:
         place = Place(self.agent, self.session_id, self.claim.user or None)
@@ -179,6 +193,7 @@ class Pass:
                 upto_turn=read.upto_turn,
                 report=dumps(self._report(read, pending, usage, time.monotonic() - started)),
                 author=f"agent:{self.agent}-sleeptime",
+                usage=usage,
                 values=values,
             )
             if isinstance(done, Published):

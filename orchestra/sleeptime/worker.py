@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 import uuid
-from collections.abc import Sequence
-from typing import cast
 
 from orchestra.core.agent import Sleeptime
-from orchestra.core.errors import Fenced, OrchestraError, StoreUnavailable, UnknownName
-from orchestra.core.jsontext import Json, loads
+from orchestra.core.errors import Fenced, OrchestraError, SleeptimeError, StoreUnavailable, UnknownName
 from orchestra.core.model import Model
 from orchestra.core.names import split_thread
 from orchestra.models.registry import resolve
@@ -29,7 +25,6 @@ from orchestra.store.event_store import EventFeed
 from orchestra.store.pass_store import Claim, PassStore
 
 POLL_SECONDS = 1.0
-DAY_SECONDS = 86_400
 
 
 class SleepWorker:
@@ -40,7 +35,7 @@ class SleepWorker:
 
     def __init__(self, host: Host, *, at_once: int = 8, backoff: float = 2.0, lease_ms: int | None = None) -> None:
         self.host, self._backoff = host, backoff
-        self._passes = PassStore(host.store, **({} if lease_ms is None else {"lease_ms": lease_ms}))
+        self._passes = PassStore(host.store, lease_ms=lease_ms or host.hosts.life_ms * 3 // 2)
         self._definitions = DefinitionStore(host.store)
         self._places = asyncio.Semaphore(at_once)
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -124,13 +119,18 @@ class SleepWorker:
             return
         status = await self._passes.status(claim.thread)
         one = Pass(self.host.store, claim, sleeptime, cached.attachments, self._consolidator(cached.loaded, sleeptime))
-        async with asyncio.TaskGroup() as group:
-            renewing = group.create_task(self._renew(claim))
-            try:
-                async with asyncio.timeout(sleeptime.timeout):
-                    published = await one.work(int(status.get("calls", 0)))
-            finally:
-                renewing.cancel()
+        try:
+            async with asyncio.TaskGroup() as group:
+                renewing = group.create_task(self._renew(claim))
+                try:
+                    async with asyncio.timeout(sleeptime.timeout):
+                        published = await one.work(int(status.get("calls", 0)))
+                except TimeoutError:
+                    raise SleeptimeError(claim.thread, f"it took longer than {sleeptime.timeout:g} s") from None
+                finally:
+                    renewing.cancel()
+        except ExceptionGroup as raised:
+            raise raised.exceptions[0] from None  # what the pass raised, so that its error says what was wrong
         if not published:
             await self._passes.fail(claim, "the log was changed meanwhile", max_tries=99, backoff_ms=0, reason="again")
 
@@ -145,13 +145,13 @@ class SleepWorker:
         budget = sleeptime.budget
         if budget.tokens_per_session is None and budget.tokens_per_day is None:
             return ""
-        reports = [loads(text) for text in await self._passes.reports(thread)]
-        since = time.time() - DAY_SECONDS
-        if budget.tokens_per_session is not None and _tokens(reports) >= budget.tokens_per_session:
+        used = int((await self._passes.status(thread)).get("tokens", 0))
+        if budget.tokens_per_session is not None and used >= budget.tokens_per_session:
             return f"budget reached: tokens_per_session={budget.tokens_per_session}"
-        today = [report for report in reports if report["at"] >= since]
-        if budget.tokens_per_day is not None and _tokens(today) >= budget.tokens_per_day:
-            return f"budget reached: tokens_per_day={budget.tokens_per_day}"
+        if budget.tokens_per_day is not None:
+            today = await self._passes.spent_today(split_thread(thread)[0])
+            if today >= budget.tokens_per_day:
+                return f"budget reached: tokens_per_day={budget.tokens_per_day}"
         return ""
 
     async def _agent(self, thread: str) -> CachedAgent:
@@ -185,8 +185,3 @@ def consolidator_for(model: Model | str, sleeptime: Sleeptime) -> Consolidator:
     if sleeptime.consolidator == "auto" and found.name == "extractive":
         return ExtractiveConsolidator()
     return LlmConsolidator(found, name="scripted" if isinstance(found, ScriptedModel) else "llm", **options)  # type: ignore[arg-type]
-
-
-def _tokens(reports: Sequence[dict[str, Json]]) -> int:
-    usages = [cast("dict[str, int]", report["usage"]) for report in reports]
-    return sum(usage["input_tokens"] + usage["output_tokens"] for usage in usages)

@@ -65,6 +65,10 @@ class Keys:
         """LIST of sequence numbers that were popped after a pass had seen them."""
         return f"{self.prefix}retracted:{thread}"
 
+    def spent(self, agent: str, day: int) -> str:
+        """Tokens that an agent's passes used on one day (days since 1970, UTC); expires two days later."""
+        return f"{self.prefix}spent:{day}:{agent}"
+
     def run(self, run_id: str) -> str:
         """HASH: status, thread, input; ``j:…`` is the journal."""
         return f"{self.prefix}run:{run_id}"

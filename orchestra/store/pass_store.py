@@ -8,10 +8,13 @@ from typing import Literal, cast
 
 from orchestra.core.blocks import BlockView
 from orchestra.core.errors import Fenced
+from orchestra.core.model import Usage
+from orchestra.core.names import split_thread
 from orchestra.store.block_store import HISTORY, block_from
 from orchestra.store.connection import Store, pairs
 
 LEASE_MS = 15_000
+DAY_MS = 86_400_000
 DRAFT_MS = 3_600_000
 
 
@@ -146,14 +149,17 @@ class PassStore:
         upto_turn: int,
         report: str,
         author: str,
+        usage: Usage,
         values: Sequence[NewValue],
     ) -> Published | Moved | LogEdited | Refused:
         """Publish a pass, whole or not at all. Raises :class:`Fenced`."""
         k, thread = self.store.keys, claim.thread
+        spent = k.spent(split_thread(thread)[0], int(await self.store.now()) // DAY_MS)
         answer = await self.store.run(
             "publish",
             [
                 *(k.head(thread), k.work(thread), k.due, k.events, k.passes(thread), k.wake),
+                *(k.retracted(thread), spent),
                 *(key for value in values for key in (k.block(value.block_id), k.history(value.block_id))),
             ],
             [
@@ -168,6 +174,8 @@ class PassStore:
                     report,
                     self.history,
                     author,
+                    usage.model_calls,
+                    usage.total_tokens,
                 ),
                 *(
                     part
@@ -207,8 +215,8 @@ class PassStore:
         k = self.store.keys
         answer = await self.store.run(
             "fail",
-            [k.work(claim.thread), k.due, k.events],
-            [claim.thread, claim.token, error, max_tries, backoff_ms, reason],
+            [k.work(claim.thread), k.due, k.events, k.head(claim.thread)],
+            [claim.thread, claim.token, error, max_tries, backoff_ms, reason, claim.due_turn],
         )
         return answer[0] == "ASIDE"
 
@@ -220,6 +228,11 @@ class PassStore:
         """The reports of the published passes, oldest first."""
         return await self.store.items(self.store.keys.passes(thread))
 
+    async def spent_today(self, agent: str) -> int:
+        """Tokens that published passes of all sessions of ``agent`` used today (UTC, the server's clock)."""
+        day = int(await self.store.now()) // DAY_MS
+        return int(cast("str | None", await self.store.read("GET", self.store.keys.spent(agent, day))) or 0)
+
     async def status(self, thread: str) -> dict[str, str]:
-        """The pass's fields: tries, last error, whether it was set aside."""
+        """The pass's fields: tries, last error, whether set aside; ``calls`` and ``tokens`` of published ones."""
         return await self.store.fields(self.store.keys.work(thread))

@@ -17,8 +17,10 @@ if memo then
   local version, chars, limit = string.match(memo, '^(%d+) (%d+) (%d+)$')
   return {'DUP', version, chars, limit}
 end
-if ARGV[3] ~= '' and redis.call('HGET', KEYS[4], 'token') ~= ARGV[3] then
-  return {'FENCED', redis.call('HGET', KEYS[4], 'token') or ''}
+if ARGV[3] ~= '' then
+  -- The token stays after a run's end, until the next run: so the run itself must still hold the thread.
+  local lease = redis.call('HMGET', KEYS[4], 'token', 'run')
+  if lease[1] ~= ARGV[3] or (ARGV[9] ~= '1' and lease[2] ~= ARGV[6]) then return {'FENCED', lease[1] or ''} end
 end
 local b = redis.call('HMGET', block, 'value', 'chars', 'limit', 'version', 'read_only', 'label')
 if not b[4] then return {'UNKNOWN'} end

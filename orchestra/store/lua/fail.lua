@@ -1,17 +1,21 @@
 -- include clock
--- A pass that did not work out. KEYS 1 pass 2 due 3 events   ARGV 1 thread 2 token 3 error 4 max tries 5 backoff, ms
---   6 reason (failed: counts as a try | again: at once, does not count | skip: dropped until the next trigger)
+-- A pass that did not work out. KEYS 1 pass 2 due 3 events 4 head   ARGV 1 thread 2 token 3 error 4 max tries
+--   5 backoff, ms 6 reason (failed: counts as a try | again: at once, does not count | skip: dropped until the next
+--   trigger) 7 due turn that this try was claimed for
 -- → OK tries | ASIDE tries | FENCED
 -- Nothing of the pass was published. After max tries the thread leaves the queue with its error; the watermark stays, so
--- the next trigger covers the messages.
+-- the next trigger covers the messages. A trigger that came while the last try worked is such a next one: it coalesced
+-- with this entry of the queue, so the entry stays.
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[2] then return {'FENCED'} end
 local now, tries = now_ms(), tonumber(redis.call('HGET', KEYS[1], 'tries') or '0')
 if ARGV[6] == 'failed' then tries = tries + 1 end
 local aside = ARGV[6] == 'skip' or tries >= tonumber(ARGV[4])
 redis.call('HSET', KEYS[1], 'token', 0, 'claim', '', 'error', ARGV[3], 'tries', aside and 0 or tries, 'aside', aside and 1 or 0,
   'failed_at', now)
-if aside then
+if aside and tonumber(redis.call('HGET', KEYS[4], 'due_turn') or '0') <= tonumber(ARGV[7]) then
   redis.call('ZREM', KEYS[2], ARGV[1])
+elseif aside then
+  redis.call('ZADD', KEYS[2], 'XX', now, ARGV[1])
 else
   redis.call('ZADD', KEYS[2], 'XX', now + tonumber(ARGV[5]), ARGV[1])
 end

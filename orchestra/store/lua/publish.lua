@@ -1,12 +1,12 @@
 -- include clock record
 -- Publish a pass: all its blocks by compare-and-set, together with the new watermark, whole or not at all.
 --
--- KEYS 1 head 2 pass 3 due 4 events 5 passes 6 wake, then (block, history)…
+-- KEYS 1 head 2 pass 3 due 4 events 5 passes 6 wake 7 retracted 8 spent today, then (block, history)…
 -- ARGV 1 thread 2 token 3 pass 4 edition 5 watermark it started from 6 upto seq 7 upto turn 8 report (JSON) 9 history bound
---      10 author, then per block: id, expected version, changed, value, chars, sources
+--      10 author 11 model calls 12 tokens, then per block: id, expected version, changed, value, chars, sources
 -- → OK version… | DUP | FENCED | EDITED edition | MOVED (index, version, value)… | LIMIT index limit size | READONLY index
 --
--- Interleavings: published, reply lost, published again → the watermark has moved and this pass is the last one: DUP.
+-- Interleavings: published, reply lost, published again → this pass is the last one: DUP.
 -- A worker that slept past its lease while another one published the same stretch → its token is old: FENCED.
 -- The primary edited a block meanwhile → MOVED, nothing written; the worker merges and comes again.
 -- Messages were popped meanwhile → EDITED, nothing written; the pass starts again on the log as it now is.
@@ -16,10 +16,10 @@ if redis.call('HGET', pass, 'last_pass') == ARGV[3] then return {'DUP'} end
 if redis.call('HGET', pass, 'token') ~= ARGV[2] then return {'FENCED'} end
 local h = redis.call('HMGET', head, 'edition', 'watermark', 'seq', 'due_turn')
 if h[1] ~= ARGV[4] or h[2] ~= ARGV[5] then return {'EDITED', h[1] or ''} end
-local count = (#KEYS - 6) / 2
+local count = (#KEYS - 8) / 2
 local moved = {'MOVED'}
 for i = 1, count do
-  local a, b = 10 + (i - 1) * 6, redis.call('HMGET', KEYS[5 + 2 * i], 'version', 'value', 'limit', 'read_only')
+  local a, b = 12 + (i - 1) * 6, redis.call('HMGET', KEYS[7 + 2 * i], 'version', 'value', 'limit', 'read_only', 'chars')
   if ARGV[a + 3] == '1' then
     if b[1] ~= ARGV[a + 2] then
       moved[#moved + 1] = i
@@ -27,7 +27,8 @@ for i = 1, count do
       moved[#moved + 1] = b[2] or ''
     elseif b[4] == '1' then
       return {'READONLY', i}
-    elseif tonumber(ARGV[a + 5]) > tonumber(b[3]) then
+    -- As in an edit: what is over its limit from elsewhere may be shortened step by step.
+    elseif tonumber(ARGV[a + 5]) > tonumber(b[3]) and tonumber(ARGV[a + 5]) > tonumber(b[5]) then
       return {'LIMIT', i, b[3], ARGV[a + 5]}
     end
   end
@@ -36,12 +37,12 @@ if #moved > 1 then return moved end
 
 local now, out = now_ms(), {'OK'}
 for i = 1, count do
-  local a, block = 10 + (i - 1) * 6, KEYS[5 + 2 * i]
+  local a, block = 12 + (i - 1) * 6, KEYS[7 + 2 * i]
   local version = ARGV[a + 2]
   if ARGV[a + 3] == '1' then
     version = tostring(tonumber(version) + 1)
     redis.call('HSET', block, 'value', ARGV[a + 4], 'chars', ARGV[a + 5], 'version', version, 'updated_at', now)
-    record(KEYS[6 + 2 * i], ARGV[9], version, 'pass', ARGV[10], '', ARGV[3], ARGV[a + 6], ARGV[a + 4], now)
+    record(KEYS[8 + 2 * i], ARGV[9], version, 'pass', ARGV[10], '', ARGV[3], ARGV[a + 6], ARGV[a + 4], now)
     redis.call('XADD', KEYS[4], 'MAXLEN', '~', 10000, '*', 'type', 'block', 'block', ARGV[a + 1],
       'label', redis.call('HGET', block, 'label') or '', 'version', version, 'op', 'pass', 'author', ARGV[10], 'run', '')
   end
@@ -56,6 +57,12 @@ if tonumber(h[4]) > tonumber(ARGV[7]) then
 else
   redis.call('ZREM', KEYS[3], ARGV[1])
 end
+-- Retractions are told once: a pop since the claim would have moved the edition.
+redis.call('DEL', KEYS[7])
+redis.call('HINCRBY', pass, 'calls', ARGV[11])
+redis.call('HINCRBY', pass, 'tokens', ARGV[12])
+redis.call('INCRBY', KEYS[8], ARGV[12])
+redis.call('EXPIRE', KEYS[8], 172800)
 redis.call('RPUSH', KEYS[5], ARGV[8])
 redis.call('LTRIM', KEYS[5], -500, -1)
 redis.call('XADD', KEYS[4], 'MAXLEN', '~', 10000, '*', 'type', 'pass', 'thread', ARGV[1], 'pass', ARGV[3], 'status', 'published',
