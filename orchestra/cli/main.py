@@ -1,0 +1,52 @@
+"""The command ``orchestra``: one application made of the command groups, and how every command ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from orchestra.cli.ending import ended_by
+from orchestra.cli.playing import run
+
+app = typer.Typer(
+    name="orchestra",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def orchestra(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Show the version and exit.")] = False,
+) -> None:
+    """A multi-agent runtime with shared memory: agents on Ray, memory in Redis, tidied in the background."""
+    if version:
+        from importlib.metadata import version as version_of
+
+        print(f"orchestra {version_of('orchestra-runtime')}")
+        raise typer.Exit
+
+
+app.command()(run)
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 the work failed, 2 the input is wrong, 130 interrupted."""
+    try:
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except BaseException as error:
+        code = ended_by(error)
+        if isinstance(error, BrokenPipeError):
+            # Whoever read our output has gone; the interpreter must not try to flush what is left.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

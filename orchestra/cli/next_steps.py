@@ -1,0 +1,78 @@
+"""What to type after a play."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestra.cli.places import cluster_of
+from orchestra.cluster.scenario import PlayReport
+from orchestra.core.errors import OrchestraError
+from orchestra.core.yamltext import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command, and what it does."""
+
+    command: str
+    what: str
+
+
+def next_steps(report: PlayReport, *, given: str, cluster: Path | None, inline: bool) -> list[Step]:
+    """Commands that make sense now, as they must be typed here."""
+    where = _cluster_option(report, cluster)
+    mode = " --inline" if inline else ""
+    own = f" --cluster {shlex.quote(str(cluster))}" if cluster is not None else ""
+    play = f"orchestra run {shlex.quote(given)}{own}{mode}"
+    opened, labels = report.opened, [one.label for p in report.passes for one in p.changed]
+    steps = []
+    if report.loaded.scenario.follow_up and report.ok and opened.part in ("turns", "rest"):
+        steps.append(Step(play, "again: finds the session, asks what only memory can answer"))
+    if labels:
+        label = max(dict.fromkeys(labels), key=labels.count)
+        steps.append(Step(f"orchestra blocks blame {label}{where}", "which messages each line came from"))
+    user = f" --user {shlex.quote(opened.user)}" if opened.user else ""
+    agent = shlex.quote(_agent_name(report))
+    steps.append(
+        Step(f"orchestra chat {agent} --session {shlex.quote(opened.session)}{user}{where}{mode}", "go on yourself")
+    )
+    steps.append(Step(f"{play} --fresh", "start over"))
+    return steps
+
+
+def _cluster_option(report: PlayReport, given: Path | None) -> str:
+    """``--cluster FILE`` for commands that would look elsewhere without it."""
+    mine = report.loaded.cluster
+    try:
+        other = cluster_of(None)
+    except OrchestraError:
+        other = None
+    if other is not None and (other.namespace, other.redis, other.data_dir) == (
+        *(mine.namespace, mine.redis),
+        mine.data_dir,
+    ):
+        return ""
+    path = given
+    if path is None:
+        named = parse(report.loaded.path.read_text(encoding="utf-8"), file=str(report.loaded.path)).get(("cluster",))
+        if not isinstance(named, str):
+            return ""  # it stands in the scenario itself: there is no file to name
+        path = report.loaded.directory / named
+    return f" --cluster {shlex.quote(_near(path))}"
+
+
+def _agent_name(report: PlayReport) -> str:
+    """The agent's file, as short as ``chat`` takes it."""
+    scenario = report.loaded.scenario
+    names = [agent.name for agent in report.loaded.agents]
+    path = Path(report.loaded.directory, scenario.agents[names.index(scenario.run)]).resolve()
+    return scenario.run if path == Path("agents", f"{scenario.run}.md").resolve() else _near(path)
+
+
+def _near(path: Path) -> str:
+    """Relative to the current directory when it lies in it."""
+    full = path.resolve()
+    here = Path.cwd().resolve()
+    return str(full.relative_to(here)) if full.is_relative_to(here) else str(full)

@@ -1,0 +1,135 @@
+"""What a play came to, for people: what each pass changed, blocks, passes, tokens and time, checks, and what is next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from orchestra.cli.console import print_indented, width_of
+from orchestra.cli.next_steps import Step
+from orchestra.cluster.scenario.passes import PassReport
+from orchestra.cluster.scenario.report import Check, PlayReport
+from orchestra.core.blocks import BlockView
+from orchestra.core.model import Usage
+
+FOUND = 60
+
+
+def show_summary(report: PlayReport, steps: Sequence[Step], console: Console) -> None:
+    """Print the whole summary."""
+    width = width_of(console)
+    fresh = [one for one in report.passes if one.id in report.new]
+    if fresh:
+        _title(console, "What each pass changed", width)
+        for one in fresh:
+            show_pass(one, console)
+    if report.blocks:
+        _title(console, "Memory now", width)
+        for block in report.blocks:
+            console.print(block_panel(block), width=width)
+    if report.passes:
+        _title(console, "Sleep-time passes", width)
+        console.print(passes_table(report), width=width)
+    _title(console, "Tokens and time", width)
+    console.print(costs(report), width=width)
+    if report.checks or report.failure:
+        _title(console, "Checks", width)
+        for check in report.checks:
+            print_indented(console, check_line(check), left=0, hang=4)
+        if report.failure:
+            print_indented(console, Text(f"✗ {report.failure}", "red"), left=2, hang=2)
+    _title(console, "What to type next", width)
+    for step in steps:
+        console.print(Text("  " + step.command, "bold"), soft_wrap=True)
+        print_indented(console, Text(step.what, "dim"), left=6)
+
+
+def _title(console: Console, text: str, width: int) -> None:
+    console.print()
+    line = Text(text + " ", "bold")
+    line.append("─" * (width - line.cell_len), "dim")
+    console.print(line, width=width)
+
+
+def show_pass(report: PassReport, console: Console) -> None:
+    """Print one pass: a heading, then the unified diff of each block that it changed."""
+    print_indented(console, Text(f"after turn {report.turn}", "bold magenta"), left=0)
+    if not report.changed:
+        print_indented(console, Text("nothing to change", "dim"), left=2)
+    for block in report.changed:
+        print_indented(console, Text(f"{block.label}, version {block.before} to {block.after}", "bold"), left=2)
+        show_diff(block.diff, console, left=2)
+    for refused in report.refused:
+        print_indented(console, Text(f"! {refused}", "yellow"), left=2)
+
+
+def show_diff(diff: str, console: Console, *, left: int = 0) -> None:
+    """Print a unified diff in colours, without the two lines that name its files."""
+    for line in diff.split("\n")[2:]:
+        style = {"+": "green", "-": "red", "@": "dim cyan"}.get(line[:1], "dim")
+        print_indented(console, Text(line, style), left=left, hang=1)
+
+
+def block_panel(block: BlockView) -> Panel:
+    """A block with its version and how full it is."""
+    where = f"{block.scope} {block.owner}".strip()
+    title = Text.assemble((block.label, "bold"), f" ({where})")
+    facts = f"version {block.version}, {len(block.value):,} of {block.limit:,} characters"
+    if block.read_only:
+        facts += ", read-only"
+    body = Text(block.value) if block.value else Text("(empty)", "dim")
+    return Panel(
+        body, title=title, title_align="left", subtitle=Text(facts, "dim"), subtitle_align="right", box=box.ROUNDED
+    )
+
+
+def passes_table(report: PlayReport) -> Table:
+    """One line for each pass of the session; those of this play are bold."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for name in ("after turn", "messages"):
+        table.add_column(name, justify="right")
+    table.add_column("changed", overflow="fold")
+    for name in ("seconds", "tokens", "tries", "conflicts"):
+        table.add_column(name, justify="right")
+    for one in report.passes:
+        changed = ", ".join(block.label for block in one.changed) or "nothing"
+        numbers = (f"{one.seconds:.2f}", f"{one.usage.total_tokens:,}", str(one.tries), str(one.conflicts))
+        table.add_row(
+            *(str(one.turn), str(one.messages), changed, *numbers), style="bold" if one.id in report.new else "dim"
+        )
+    return table
+
+
+def costs(report: PlayReport) -> Table:
+    """Tokens of turns and passes, and how long they took."""
+    grid = Table.grid(padding=(0, 2))
+    count = len(report.turns)
+    if count:
+        grid.add_row(f"  {count} turns", _tokens(report.usage))
+    new = len(report.new)
+    if new:
+        grid.add_row(f"  {new} passes", _tokens(report.pass_usage))
+    if (half := report.latencies) is not None:
+        grid.add_row("  a turn", f"{half[0]:.3f} s half the time, {half[1]:.3f} s or less 95 % of the time")
+    grid.add_row("  the play", f"{report.seconds:.1f} s, waiting for passes included")
+    return grid
+
+
+def check_line(check: Check) -> Text:
+    """✓ or ✗, what was expected, and what was found instead."""
+    mark, style = ("✓", "green") if check.ok else ("✗", "red")
+    line = Text.assemble((f"  {mark} ", style), f"{check.name}: {check.expected}")
+    if not check.ok:
+        found = " ".join(check.found.split()) or "nothing"
+        line.append(f" (found: {found[:FOUND]}{'…' if len(found) > FOUND else ''})", "red")
+    return line
+
+
+def _tokens(usage: Usage) -> str:
+    shown = f"{usage.total_tokens:,} tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"
+    return shown + (f", {usage.tool_calls} tool calls" if usage.tool_calls else "")

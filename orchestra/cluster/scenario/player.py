@@ -1,0 +1,290 @@
+"""Plays a scenario: its turns, the rest of them after an interrupted play, or its questions."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+
+from redis.exceptions import RedisError
+
+from orchestra.cluster.runtime import Runtime
+from orchestra.cluster.scenario import progress as tell
+from orchestra.cluster.scenario.passes import PassReport, with_diffs
+from orchestra.cluster.scenario.progress import Part, Progress
+from orchestra.cluster.scenario.report import PlayedTurn, PlayReport, checked
+from orchestra.core.agent import Agent
+from orchestra.core.blocks import BlockView
+from orchestra.core.errors import HostUnavailable, StoreUnavailable
+from orchestra.core.events import RunEnded, TextDelta, ToolEnded
+from orchestra.core.names import derived_id
+from orchestra.core.result import RunResult
+from orchestra.memory.session_list import delete_session
+from orchestra.memory.sessions import Session
+from orchestra.models.registry import describe_auto
+from orchestra.runtime.scenario_file import LoadedScenario
+from orchestra.store.event_store import EventFeed
+from orchestra.store.pass_store import PassStore
+from orchestra.store.run_store import RunStore
+from orchestra.store.thread_store import ThreadStore
+
+LOOK_SECONDS = 1.0
+HOST_TRIES = 5
+
+
+class ScenarioPlayer:
+    """Plays one scenario on a runtime; ``tell`` gets what happens, as it happens. One :meth:`play` each.
+
+    The runtime is an ordinary one: turns never wait for passes. It is this player that waits for a due pass before it
+    sends the next turn, when the scenario says ``drain``.
+    """
+
+    def __init__(self, runtime: Runtime, loaded: LoadedScenario, *, tell: Callable[[Progress], None]) -> None:
+        self.runtime, self.loaded, self._tell = runtime, loaded, tell
+        scenario = loaded.scenario
+        self.agent: Agent = next(agent for agent in loaded.agents if agent.name == scenario.run)
+        self.session = Session(runtime.store, scenario.session, scenario.run)
+        self._threads, self._runs = ThreadStore(runtime.store), RunStore(runtime.store)
+        self._passes = PassStore(runtime.store)
+        self._feed = EventFeed(runtime.store)
+        self._heard, self._moved = "0-0", asyncio.Event()
+        self._played: list[PlayedTurn] = []
+
+    async def play(self, *, fresh: bool = False) -> PlayReport:
+        """Play what is left to play, and report.
+
+        A session without turns gets all of them; one with some, as after a killed player, the rest; one with all of
+        them gets the questions of ``follow_up``. ``fresh`` deletes the session, its blocks and the user's first.
+
+        A run's id is derived from session, turn and attempt, so a turn that was sent by a player who died then is
+        found, not repeated.
+
+        Raises:
+            OrchestraError: agents cannot be registered, or no host serves them. A turn that fails is no error here:
+                the play ends, and the report says so.
+        """
+        started = time.monotonic()
+        await self.runtime.register(*self.loaded.agents)
+        if fresh:
+            await self._forget()
+        before = {report.id for report in await self._reports()}
+        opened = await self._open()
+        self._tell(opened)
+        self._heard = await self._feed.latest()
+        listening = asyncio.create_task(self._listen(), name=f"events of {self.session.thread}")
+        try:
+            failure = await self._part(opened.part, opened.played)
+            await self._drain(opened.played + len(self._played))
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+            await self._feed.close()
+        return await self._report(opened, before, failure, time.monotonic() - started)
+
+    # --- before and after -----------------------------------------------------------------------------------------
+
+    async def _forget(self) -> None:
+        turns = await self.session.turn()
+        gone = await delete_session(
+            self.runtime.store, self.session, user_id=self.loaded.scenario.user, scopes=("session", "user")
+        )
+        if turns or gone:
+            self._tell(tell.Forgotten(self.session.session_id, turns, tuple(gone)))
+
+    async def _open(self) -> tell.Opened:
+        scenario, played, count = self.loaded.scenario, await self.session.turn(), len(self.loaded.turns)
+        part: Part = "turns" if played == 0 else "rest"
+        if played >= count:
+            part = "follow_up" if scenario.follow_up else "nothing"
+        return tell.Opened(
+            part,
+            *(scenario.run, scenario.session, scenario.user, described(self.agent), played, count),
+            len(scenario.follow_up),
+            self.loaded.warnings,
+        )
+
+    async def _report(self, opened: tell.Opened, before: set[str], failure: str, seconds: float) -> PlayReport:
+        scenario, blocks = self.loaded.scenario, await self._blocks()
+        passes = [
+            report if report.id in before else await with_diffs(report, self.runtime.blocks)
+            for report in await self._reports()
+        ]
+        checks = checked(
+            scenario.expect, turns=self._played, passes=passes, blocks=blocks, played=await self.session.turn()
+        )
+        new = frozenset(report.id for report in passes) - before
+        return PlayReport(
+            *(self.loaded, opened, tuple(self._played), tuple(passes), new, tuple(blocks), checks, seconds, failure)
+        )
+
+    async def _reports(self) -> list[PassReport]:
+        return [PassReport.from_text(text) for text in await self._passes.reports(self.session.thread)]
+
+    async def _blocks(self) -> list[BlockView]:
+        scenario = self.loaded.scenario
+        user, session = scenario.user, scenario.session
+        return list(await self.runtime.blocks.list(agent=scenario.run, user_id=user, session_id=session))
+
+    # --- turns ----------------------------------------------------------------------------------------------------
+
+    async def _part(self, part: Part, played: int) -> str:
+        """Play the turns of ``part``; why it ended early, or ``""``."""
+        scenario = self.loaded.scenario
+        if part == "nothing":
+            return ""
+        if part == "follow_up":
+            texts: list[tuple[str, str | None]] = [(text, None) for text in scenario.follow_up]
+        else:
+            texts = [(turn.content, turn.at) for turn in self.loaded.turns]
+        # A pass may still be due from a play that was interrupted.
+        if scenario.drain:
+            await self._drain(played)
+        for position, (text, at) in enumerate(texts, 1):
+            if part != "follow_up" and position <= played:
+                continue
+            turn = await self.session.turn() + 1
+            start = tell.TurnStarted(turn, position, len(texts), text, at, part == "follow_up")
+            self._tell(start)
+            ended = await self._turn(start)
+            self._played.append(PlayedTurn(start, ended))
+            self._tell(ended)
+            if ended.result.status != "completed":
+                why = ended.result.error or ended.result.reason
+                return f"turn {turn} {_ended(ended.result)}" + (f": {why}" if why else "")
+            if scenario.drain:
+                await self._drain(turn)
+        return ""
+
+    async def _turn(self, start: tell.TurnStarted) -> tell.TurnEnded:
+        run_id, began = await self._run_id(start.turn), time.monotonic()
+        for attempt in itertools.count(1):
+            try:
+                result = await self._stream(start.text, run_id)
+                return tell.TurnEnded(start.turn, result, time.monotonic() - began)
+            except HostUnavailable:
+                # The same run again: what is stored of it is found, so nothing happens twice.
+                if attempt == HOST_TRIES:
+                    raise
+                await asyncio.sleep(0.5 * attempt)
+        raise AssertionError("the loop above ends by itself")
+
+    async def _stream(self, text: str, run_id: str) -> RunResult:
+        scenario = self.loaded.scenario
+        events = self.runtime.stream(
+            scenario.run,
+            text,
+            session_id=scenario.session,
+            user_id=scenario.user,
+            invocation_state=scenario.invocation_state or None,
+            limits=scenario.limits,
+            run_id=run_id,
+        )
+        result: RunResult | None = None
+        async with aclosing(events):  # type: ignore[type-var]
+            async for event in events:
+                if isinstance(event, TextDelta) and event.kind == "text":
+                    self._tell(tell.AnswerText(event.text))
+                elif isinstance(event, ToolEnded):
+                    self._tell(tell.ToolUsed(event.tool, event.content, event.is_error))
+                elif isinstance(event, RunEnded):
+                    result = event.result
+        if result is None:
+            raise HostUnavailable("of the run", "the stream of events ended before the run did")
+        return result
+
+    async def _run_id(self, turn: int) -> str:
+        """The id of the run that plays ``turn``: the same one for every player, until that run is of no use any more.
+
+        A run that has ended although the session still lacks the turn has failed, or belongs to a session that was
+        deleted meanwhile; so does one that still counts as running although its thread knows nothing of it. The next
+        id is taken then. The run is looked at before the thread: when it is committed in between, the thread has the
+        turn already, and the id stands, so that the caller gets the stored result.
+        """
+        for attempt in itertools.count():
+            run_id = derived_id("scenario", self.session.thread, str(turn), str(attempt))
+            run = await self._runs.get(run_id)
+            if run is None:
+                return run_id
+            head = await self._threads.head(self.session.thread)
+            if int(head.get("turn", 0)) >= turn or (run.status != "ended" and head.get("run") == run_id):
+                return run_id
+        raise AssertionError("the loop above ends by itself")
+
+    # --- passes ---------------------------------------------------------------------------------------------------
+
+    async def _drain(self, turn: int) -> None:
+        """Wait until no pass of this thread is queued; at most as long as all its tries may take."""
+        sleeptime, waits = self.agent.sleeptime, False
+        seconds = 60.0 if sleeptime is None else sleeptime.timeout * sleeptime.max_tries + 60
+        until = time.monotonic() + seconds
+        while True:
+            self._moved.clear()
+            if self.session.thread not in await self._passes.pending():
+                break
+            if not self.runtime.config.hosts.sleeptime:
+                return  # nobody here does passes
+            if not waits:
+                self._tell(tell.Waiting(turn))
+                waits = True
+            if time.monotonic() > until:
+                self._tell(tell.GaveUp(turn, seconds))
+                return
+            await self._event(LOOK_SECONDS)
+        if waits:
+            await self._caught_up()
+
+    async def _event(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._moved.wait()
+        except TimeoutError:
+            return
+
+    async def _caught_up(self) -> None:
+        """Wait until what happened so far has been told, so that a pass is told before the next turn."""
+        newest = _place(await self._feed.latest())
+        until = time.monotonic() + LOOK_SECONDS
+        while _place(self._heard) < newest and time.monotonic() < until:
+            self._moved.clear()
+            if _place(self._heard) < newest:
+                await self._event(0.1)
+
+    async def _listen(self) -> None:
+        """Tell the passes of this thread as they happen."""
+        while True:
+            try:
+                events = await self._feed.wait(self._heard, seconds=5)
+            except (StoreUnavailable, RedisError, OSError):
+                await asyncio.sleep(LOOK_SECONDS)
+                continue
+            for event in events:
+                if event["type"] == "pass" and event.get("thread") == self.session.thread:
+                    if event["status"] == "published":
+                        report = await with_diffs(PassReport.from_text(event["report"]), self.runtime.blocks)
+                        self._tell(tell.PassPublished(report))
+                    else:
+                        self._tell(tell.PassFailed(event["status"], event.get("error", "")))
+                self._heard = event["id"]
+            self._moved.set()
+
+
+def described(agent: Agent) -> str:
+    """Which model answers for an agent; of ``auto``, what it stands for and why."""
+    model = agent.model
+    if model == "auto":
+        return describe_auto()
+    parts = model if isinstance(model, tuple) else (model,)
+    return ", else ".join(part if isinstance(part, str) else part.name for part in parts)
+
+
+def _ended(result: RunResult) -> str:
+    return {"failed": "failed", "cancelled": "was cancelled", "limit": "reached a limit"}.get(
+        result.status, f"ended as {result.status}"
+    )
+
+
+def _place(event_id: str) -> tuple[int, int]:
+    first, _, second = event_id.partition("-")
+    return int(first), int(second or 0)

@@ -1,0 +1,58 @@
+"""All sessions of a namespace: listing them, and forgetting one with the blocks that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestra.core.blocks import BlockView, Scope
+from orchestra.core.names import split_thread
+from orchestra.memory.blocks import Blocks
+from orchestra.memory.sessions import Session
+from orchestra.store.connection import Store
+from orchestra.store.thread_store import ThreadStore
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """One agent's session. ``updated_at`` is Unix seconds on the server's clock; ``turns`` counts completed ones."""
+
+    session_id: str
+    agent: str
+    user: str
+    turns: int
+    messages: int
+    slept_until: int
+    updated_at: float
+
+
+async def list_sessions(store: Store, *, limit: int = 100) -> list[SessionView]:
+    """The sessions, last used first. ``slept_until`` is the last turn that a sleep-time pass has covered."""
+    threads = ThreadStore(store)
+    out = []
+    for thread, used in await threads.threads(limit):
+        agent, session_id = split_thread(thread)
+        head = await threads.head(thread)
+        count = int(str(await store.read("LLEN", store.keys.log(thread))))
+        slept = int(head.get("watermark_turn", 0))
+        out.append(SessionView(session_id, agent, head.get("user", ""), int(head.get("turn", 0)), count, slept, used))
+    return out
+
+
+async def delete_session(
+    store: Store, session: Session, *, user_id: str | None = None, scopes: Sequence[Scope] = ("session",)
+) -> list[BlockView]:
+    """Delete a session of one agent and its blocks of ``scopes``; the blocks that went. Twice is fine.
+
+    A block of scope session goes only with the last agent that has the session; one of scope user is ``user_id``'s,
+    whichever agents show it.
+    """
+    threads, blocks = ThreadStore(store), Blocks(store)
+    await threads.delete(session.thread)
+    others = await threads.agents_of(session.session_id)
+    gone = []
+    for block in await blocks.list(agent=session.agent, session_id=session.session_id, user_id=user_id):
+        if block.scope in scopes and not (block.scope == "session" and others):
+            await blocks.delete(block.id)
+            gone.append(block)
+    return gone

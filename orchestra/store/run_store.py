@@ -1,0 +1,55 @@
+"""Runs in Redis as somebody from outside sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from orchestra.store.connection import Store
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run that is live, or that ended less than 15 minutes ago.
+
+    ``status`` is ``running``, ``interrupted`` or ``ended``; ``outcome`` is the result's status once it has ended.
+    ``started_at`` is Unix seconds, 0 when it is not known any more.
+    """
+
+    run_id: str
+    status: str
+    thread: str
+    outcome: str = ""
+    host: str = ""
+    started_at: float = 0.0
+
+
+class RunStore:
+    """Looks at runs; writes nothing."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    async def get(self, run_id: str) -> StoredRun | None:
+        """The run, or ``None`` when there is none, or it ended long ago."""
+        found = await self.store.fields(self.store.keys.run(run_id))
+        if not found:
+            return None
+        return StoredRun(
+            run_id,
+            found.get("status", ""),
+            found.get("thread", ""),
+            found.get("outcome", ""),
+            found.get("host", ""),
+            int(found.get("started_at", "0")) / 1000,
+        )
+
+    async def answer(self, run_id: str) -> str | None:
+        """The result of a run that has ended, as JSON text, while it is remembered."""
+        return cast("str | None", await self.store.read("HGET", self.store.keys.run(run_id), "answer"))
+
+    async def live(self) -> list[StoredRun]:
+        """The runs that have not ended, oldest first."""
+        ids = [run_id for run_id, _ in await self.store.scored(self.store.keys.runs)]
+        found = [await self.get(run_id) for run_id in ids]
+        return [run for run in found if run is not None]
