@@ -100,6 +100,7 @@ class Runtime(Client):
             cache_bytes=hosts.cache_mb << 20,
             max_turns=hosts.max_concurrent_turns,
             max_pending=hosts.max_pending,
+            beat_seconds=hosts.heartbeat_seconds,
         )
         await host.start()
         stack.push_async_callback(host.stop)

@@ -64,6 +64,8 @@ class HostsConfig(BaseModel):
     """How many turns may wait for one host."""
     cache_mb: int = Field(default=64, gt=0)
     """The memory of one host's cache of recent sessions, in MB."""
+    heartbeat_seconds: float = Field(default=2.0, gt=0)
+    """A host that missed five heartbeats is dead; its sessions and passes go to others."""
 
 
 class ClusterConfig(BaseModel):
