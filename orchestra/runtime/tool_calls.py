@@ -38,6 +38,7 @@ class ToolCalls:
     resource: Callable[[str], object]
     resumed: bool
     partial: list[Message] = field(default_factory=list)
+    views: dict[str, AgentState] = field(default_factory=dict)
 
     async def __call__(self, position: int, calls: Sequence[ToolCall]) -> list[Message]:
         """Run the calls of one reply. A tool that raises gives an error result; its siblings' results are kept.
@@ -57,22 +58,31 @@ class ToolCalls:
             raise raised.exceptions[0] from None  # Fenced or StoreUnavailable: everything else is a result
         except asyncio.CancelledError:
             self.partial = [
-                task.result() if task.done() and not task.cancelled() else _message(call, STOPPED, True, True)
-                for task, call in zip(tasks, calls, strict=True)
+                self._stopped(f"{position}.{index}", task, call)
+                for index, (task, call) in enumerate(zip(tasks, calls, strict=True))
             ]
             raise
         return [task.result() for task in tasks]
+
+    def _stopped(self, name: str, task: asyncio.Task[Message], call: ToolCall) -> Message:
+        """What a cancelled run keeps of one call: the result, or that it was stopped and what it set is taken back."""
+        if task.done() and not task.cancelled() and task.exception() is None:
+            return task.result()
+        if name in self.views:
+            self.state.forget(self.views[name])
+        return _message(call, STOPPED, True, True)
 
     async def _one(self, name: str, call: ToolCall, seen: dict[str, int], from_journal: bool) -> Message:
         known = self.journal.known(f"t:{name}")
         if known is not None:
             for operation in loads(known)["state"]:
                 self.state.apply(tuple(operation))
-            return _message(call, loads(known)["content"], loads(known)["is_error"])
+            entry = loads(known)
+            return _message(call, entry["content"], entry["is_error"], entry.get("synthetic", False))
         tool = self.context.tools.get(call.name)
         tell = self.context.tell
         tell(ToolStarted, call_id=call.id, tool=call.name, arguments=copied(dict(call.arguments)))
-        view = self.state.view()
+        view = self.views[name] = self.state.view()
         synthetic = False
         if tool is None:
             names = ", ".join(self.context.tools) or "none"
@@ -81,9 +91,9 @@ class ToolCalls:
             content, is_error, synthetic = UNKNOWN_OUTCOME, True, True
         else:
             content, is_error = await self._run(name, call, seen, view)
-        entry = dumps({"content": content, "is_error": is_error, "state": [list(item) for item in view.changes()]})
+        value = {"content": content, "is_error": is_error, "state": [list(item) for item in view.changes()]}
         failpoint("turn.tool_done")
-        await self.journal.write(f"t:{name}", entry)
+        await self.journal.write(f"t:{name}", dumps(value | {"synthetic": True} if synthetic else value))
         failpoint("turn.tool_journaled")
         tell(ToolEnded, call_id=call.id, tool=call.name, content=content, is_error=is_error)
         return _message(call, content, is_error, synthetic)

@@ -31,10 +31,11 @@ while at < #ARGV do
     ops[#ops + 1] = {'set', key, ARGV[at + 4]}
     at = at + 4
   else
-    -- An increment of what is no number would fail half-way through the writes below: it is refused here.
+    -- An increment of what is no number, or beyond 64 bits, would fail half-way through the writes below: refused here.
     if kind == 'increment' then
       local current = redis.call('HGET', KEYS[3], key)
-      if current and not tonumber(current) then return {'CHANGED', key, current} end
+      local sum = (tonumber(current or '0') or math.huge) + tonumber(ARGV[at + 3])
+      if not (sum > -9e15 and sum < 9e15) then return {'CHANGED', key, current or ''} end
       if (current and not string.match(current, '^%-?%d+$')) or not string.match(ARGV[at + 3], '^%-?%d+$') then kind = 'float' end
     end
     ops[#ops + 1] = {kind, key, ARGV[at + 3]}
@@ -74,6 +75,8 @@ if ARGV[4] ~= 'none' then
     ',"at":' .. string.format('%.0f', now) .. ',"usage":' .. ARGV[6] .. ',"before":{' .. table.concat(before, ',') .. '}}')
   redis.call('HINCRBY', head, 'calls', ARGV[8])
 end
+-- State that changed without a message: the length of the log does not tell, so the edition tells the caches.
+if ARGV[4] == 'none' and #ops > 0 then redis.call('HINCRBY', head, 'edition', 1) end
 redis.call('HSET', head, 'host', '', 'run', '', 'held_by', '', 'seq', seq, 'turn', turn, 'last_run', ARGV[1],
   'updated_at', now)
 local every = tonumber(ARGV[7])
