@@ -10,7 +10,9 @@ from orchestra.core.messages import Message
 
 DEFAULT_WINDOW = 128_000
 REPLY_SHARE = 0.25
-WINDOW_MESSAGES = 4096  # a view never reaches further back, so a cold host and a warm one make the same view
+WINDOW_ENTRIES = 4096  # a view never reaches further back, so a cold host and a warm one make the same view
+# One entry more is loaded: whether a turn begins at the first one that may be shown is told by the one before it.
+TAIL_ENTRIES = WINDOW_ENTRIES + 1
 
 
 @dataclass(slots=True)
@@ -18,21 +20,30 @@ class LogView:
     """The tail of a log as a host caches it. Owner: the host that holds the thread.
 
     ``sums[i]`` is the estimated tokens of the first ``i`` messages, so a cut is found by bisection and a turn costs
-    the same with 4,000 stored messages as with none. ``turns[j]`` is the index of the ``j``-th user message, the only
-    places where a cut may be. ``first`` is the index in the log of the first message here.
+    the same with 4,000 stored messages as with none. ``turns[j]`` is the index of the ``j``-th user message that follows
+    no other one, the only places where a cut may be. ``places[i]`` is the index in the log of the ``i``-th message,
+    ``end`` that of the entry which comes next.
     """
 
-    first: int = 0
+    end: int = 0
     messages: list[Message] = field(default_factory=list)
     sums: list[int] = field(default_factory=lambda: [0])
     turns: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
 
     def add(self, message: Message, tokens: int) -> None:
         """One more message at the end."""
-        if message.role == "user" and (not self.messages or self.messages[-1].role != "user"):
+        follows = self.places and self.places[-1] == self.end - 1 and self.messages[-1].role == "user"
+        if message.role == "user" and not follows:
             self.turns.append(len(self.messages))
         self.messages.append(message)
         self.sums.append(self.sums[-1] + tokens)
+        self.places.append(self.end)
+        self.end += 1
+
+    def skip(self) -> None:
+        """One more entry at the end that cannot be read."""
+        self.end += 1
 
     def trim(self, keep: int) -> None:
         """Forget the oldest messages so that about ``keep`` stay, a quarter of them at a time (Redis has them all)."""
@@ -40,8 +51,7 @@ class LogView:
         if extra <= 0:
             return
         drop = extra + keep // 4
-        self.first += drop
-        del self.messages[:drop]
+        del self.messages[:drop], self.places[:drop]
         base = self.sums[drop]
         self.sums = [total - base for total in self.sums[drop:]]
         self.turns = [at - drop for at in self.turns if at >= drop]
@@ -55,7 +65,7 @@ class LogView:
         """The index (here) of the first message that is shown."""
         if not self.messages:
             return 0
-        cut = max(bisect_left(self.sums, self.sums[-1] - budget), len(self.messages) - WINDOW_MESSAGES)
+        cut = max(bisect_left(self.sums, self.sums[-1] - budget), bisect_left(self.places, self.end - WINDOW_ENTRIES))
         at = bisect_left(self.turns, cut)
         if history_limit is not None:
             at = max(at, len(self.turns) - history_limit)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestra.context.view import WINDOW_MESSAGES, LogView
+from orchestra.context.view import TAIL_ENTRIES, LogView
 from orchestra.core.agent import Limits
 from orchestra.core.blocks import BlockView
 from orchestra.core.errors import InputError, OrchestraError, SessionBusy, UnknownName
@@ -103,7 +103,7 @@ class Serving:
                     text,
                     request.needs_invocation_state,
                     request.user_id or "",
-                    WINDOW_MESSAGES,
+                    TAIL_ENTRIES,
                 )
             )
             if isinstance(found, Ended):
@@ -232,13 +232,16 @@ class Serving:
         cached = self.host.caches.threads.get(self.thread)
         if cached is None or cached.edition != begun.edition or cached.count != begun.first:
             if cached is None or cached.edition != begun.edition or begun.first + len(begun.entries) != cached.count:
-                cached = CachedThread(begun.edition, begun.first, LogView(first=begun.first), dict(begun.state), 2000)
+                cached = CachedThread(begun.edition, begun.first, LogView(begun.first), dict(begun.state), 2000)
         elif begun.entries:
             cached.state = dict(begun.state)
         if cached.count == begun.first:
-            for entry, message in readable(begun.entries):
-                cached.view.add(message, entry.tokens)
-                cached.bytes += 600 + 2 * len(entry.message)
+            for text in begun.entries:
+                if not (found := readable([text])):
+                    cached.view.skip()
+                for entry, message in found:
+                    cached.view.add(message, entry.tokens)
+                    cached.bytes += 600 + 2 * len(entry.message)
             cached.count += len(begun.entries)
         return cached
 
@@ -260,7 +263,7 @@ class Serving:
             thread.view.add(message.with_meta(meta), tokens := message_tokens(message))
             thread.bytes += 600 + 8 * tokens
         thread.count, thread.state = done.count, state.after_commit()
-        thread.view.trim(WINDOW_MESSAGES)
+        thread.view.trim(TAIL_ENTRIES)
         self.host.caches.threads.pop(self.thread, None)
         self.host.caches.keep_thread(self.thread, thread)
 
