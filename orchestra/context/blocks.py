@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from orchestra.core.blocks import BlockView
 
-# Only what would close a tag is neutralised: ``</value>`` becomes ``<\/value>``. One backslash is added to any number
+# Only what would close a tag is neutralised: ``</value>`` becomes ``<\/value>`` (and ``</value >``, which closes it too). One backslash is added to any number
 # that stands there already, so it can be undone exactly.
-_CLOSING = re.compile(r"<(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*>)")
-_NEUTRALISED = re.compile(r"<\\(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*>)")
+_CLOSING = re.compile(r"<(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*\s*>)")
+_NEUTRALISED = re.compile(r"<\\(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*\s*>)")
 
 
 def neutralised(text: str) -> str:

@@ -326,6 +326,8 @@ class Blocks:
         for before, entry in reversed(list(zip([None, *log], log, strict=False))):
             if run in (entry.run, entry.work):
                 found = True
+                if before is None and entry.version > 1:
+                    raise InputError(f"what stood before {run!r} is not in the history of block {current.id} any more")
                 merged = merge(entry.value, value, before.value if before else "")
                 if merged.conflicts:
                     raise BlockConflict(current.label, entry.version, current.version, current.value)

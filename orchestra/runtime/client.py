@@ -15,7 +15,7 @@ from orchestra.core.messages import Input, Message, as_messages
 from orchestra.core.names import check_session
 from orchestra.core.result import RunResult
 from orchestra.memory.blocks import Blocks
-from orchestra.memory.scopes import scoped_ref
+from orchestra.memory.scopes import scoped_id, scoped_ref
 from orchestra.memory.sessions import Session, find_session
 from orchestra.runtime.definition import pack_agent
 from orchestra.runtime.dispatch import Dispatcher
@@ -66,6 +66,8 @@ class Client:
         """Forget an agent and its sleep-time agent; ``cascade`` deletes the blocks that only it used. Twice is fine."""
         mine = await self.blocks.list(agent=name) if cascade else []
         sole = [block.id for block in mine if set(await self.blocks.agents(block.id)) <= {name, f"{name}-sleeptime"}]
+        if cascade:
+            sole.append(scoped_id("agent", "persona", f"{name}-sleeptime"))
         await self._definitions.delete(name)
         for block_id in sole:
             await self.blocks.delete(block_id)
