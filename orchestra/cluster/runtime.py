@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from orchestra.cluster.embedded import EmbeddedServer
+import psutil
+
+from orchestra.cluster.host_status import HostStatus
+from orchestra.cluster.server_use import use_server
+from orchestra.core.agent import Agent
 from orchestra.core.cluster import ClusterConfig
-from orchestra.core.errors import OrchestraError
 from orchestra.runtime.client import Client
 from orchestra.runtime.cluster_file import load_cluster
 from orchestra.runtime.dispatch import Dispatcher, InlineDispatcher
@@ -21,9 +24,8 @@ from orchestra.sleeptime.worker import SleepWorker
 from orchestra.store.connection import Store
 
 if TYPE_CHECKING:
+    from orchestra.cluster.ray_dispatch import RayDispatcher
     from orchestra.cluster.sync import SyncRuntime
-
-WATCH_SECONDS = 1.0
 
 
 class Runtime(Client):
@@ -36,6 +38,8 @@ class Runtime(Client):
         self.config, self.inline = config, inline
         self.redis_url = ""
         self._stack: AsyncExitStack | None = None
+        self._ray: RayDispatcher | None = None
+        self._inline_host: Host | None = None
 
     @classmethod
     def start(
@@ -63,13 +67,7 @@ class Runtime(Client):
 
     async def __aenter__(self) -> Runtime:
         async with AsyncExitStack() as stack:
-            url = self.config.redis.url
-            if url == "embedded":
-                server = await EmbeddedServer.open(self.config.data_dir, durability=self.config.redis.durability)
-                stack.push_async_callback(asyncio.to_thread, server.release)
-                url = server.url
-                await self._look_after(server, stack)
-            self.redis_url = url
+            self.redis_url = url = await use_server(self.config.redis, self.config.data_dir, stack)
             store = await Store.open(url, self.config.namespace)
             stack.push_async_callback(store.close)
             functions = FunctionTable()
@@ -86,11 +84,10 @@ class Runtime(Client):
 
     async def _dispatcher(self, store: Store, functions: FunctionTable, stack: AsyncExitStack) -> Dispatcher:
         if not self.inline:
-            from orchestra.cluster.ray_dispatch import RayDispatcher
+            from orchestra.cluster.joining import join
 
-            ray = await RayDispatcher.open(self.config, self.redis_url, store, functions, self)
-            stack.push_async_callback(ray.close)
-            return ray
+            self._ray = await join(self.config, store, functions, lambda: self.resources, stack)
+            return self._ray
         hosts = self.config.hosts
         host = Host(
             store,
@@ -111,28 +108,24 @@ class Runtime(Client):
         self._inline_host = host
         return InlineDispatcher(host)
 
-    @staticmethod
-    async def _look_after(server: EmbeddedServer, stack: AsyncExitStack) -> None:
-        """Start the supervisor again when somebody killed it; the store's own retries bridge the gap."""
+    async def register(self, *agents: Agent) -> None:
+        """As :meth:`Client.register`; what travels by value is sent to every host at once."""
+        await super().register(*agents)
+        if self._ray is not None:
+            await self._ray.share()
 
-        async def watch() -> None:
-            while True:
-                await asyncio.sleep(WATCH_SECONDS)
-                try:
-                    await asyncio.to_thread(server.ensure)
-                except OrchestraError:
-                    continue
+    def resource(self, name: str, factory: Callable[[], object]) -> None:
+        """As :meth:`Client.resource`. On Ray the factory travels with the next run."""
+        super().resource(name, factory)
+        if self._inline_host is not None:
+            self._inline_host.resources.add({name: factory})
 
-        task = asyncio.create_task(watch(), name="embedded server")
-
-        async def stop() -> None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-        stack.push_async_callback(stop)
-
-    async def hosts(self) -> Sequence[str]:
-        """The hosts that are alive, as ``role-number@incarnation``."""
-        from orchestra.store.host_store import HostStore
-
-        return await HostStore(self.store).alive()
+    async def hosts(self) -> Sequence[HostStatus]:
+        """All hosts as they are now: process, Ray node, incarnation, the runs that they serve."""
+        if self._ray is not None:
+            return await self._ray.statuses()
+        host = self._inline_host
+        if host is None:
+            return []
+        memory = psutil.Process().memory_info().rss
+        return [HostStatus(host.name, "inline", host.id, True, os.getpid(), "", tuple(host.active), memory)]

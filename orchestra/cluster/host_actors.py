@@ -1,0 +1,127 @@
+"""Making host actors, and finding those that ``up`` made."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from typing import Protocol, cast
+
+import ray
+
+from orchestra.cluster.agent_host import AgentHost
+from orchestra.cluster.envelope import Failed
+from orchestra.cluster.host_settings import HostSettings
+from orchestra.cluster.host_status import HostStatus
+from orchestra.core.errors import ClusterError, OrchestraError
+
+#: Calls of one host that may be queued in Ray besides those that the host admits; status and cancel have a group of
+#: their own and never wait behind them.
+_SPARE_PLACES = 1000
+#: What a test arms in a host; everything else that a host needs is in its settings.
+_PASSED_ON = ("ORCHESTRA_FAILPOINT",)
+START_SECONDS = 120.0
+
+
+class Remote(Protocol):
+    """A method of an actor."""
+
+    def remote(self, *args: object) -> ray.ObjectRef:
+        """Call it."""
+
+    def options(self, **options: object) -> Remote:
+        """The same with options of the call."""
+
+
+class Actor(Protocol):
+    """The handle of an :class:`AgentHost`."""
+
+    run: Remote
+    stream: Remote
+    learn: Remote
+    forget: Remote
+    start: Remote
+    stop: Remote
+    cancel: Remote
+    status: Remote
+
+
+def make(settings: HostSettings, *, detached: bool, code: Sequence[str] = ()) -> Actor:
+    """A new host actor; a detached one (in the Ray namespace of ours) is the one of that name if it is there.
+
+    ``code``: folders and files that Ray ships to it.
+    """
+    places = settings.hosts.max_concurrent_turns + settings.hosts.max_pending
+    kind = ray.remote(
+        num_cpus=0,
+        max_restarts=-1,
+        max_task_retries=0,
+        max_concurrency=min(places, settings.hosts.max_concurrent_turns + _SPARE_PLACES),
+        max_pending_calls=places,
+        concurrency_groups={"control": 16},
+        scheduling_strategy="SPREAD",
+    )(AgentHost)
+    options: dict[str, object] = {}
+    if detached:
+        options |= {
+            "name": actor_name(settings),
+            "namespace": ray_namespace(settings.namespace),
+            "lifetime": "detached",
+            "get_if_exists": True,
+        }
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    runtime_env: dict[str, object] = {}
+    if environment:
+        runtime_env["env_vars"] = environment
+    if code:
+        runtime_env["py_modules"] = list(code)
+    if runtime_env:
+        options["runtime_env"] = runtime_env
+    return cast("Actor", kind.options(**options).remote(settings))
+
+
+def find(settings: HostSettings) -> Actor | None:
+    """The detached host of that name, or ``None``."""
+    try:
+        return cast("Actor", ray.get_actor(actor_name(settings), namespace=ray_namespace(settings.namespace)))
+    except ValueError:
+        return None
+
+
+def actor_name(settings: HostSettings) -> str:
+    """The name of a detached host."""
+    return f"{settings.role}-{settings.number}"
+
+
+def ray_namespace(namespace: str) -> str:
+    """The Ray namespace of our namespace."""
+    return f"orchestra-{namespace}"
+
+
+async def started(actors: Mapping[str, Actor], *, seconds: float = START_SECONDS) -> dict[str, HostStatus]:
+    """What each actor tells once it has joined. Raises the error of the first that cannot, :class:`ClusterError`."""
+
+    async def one(name: str, actor: Actor) -> HostStatus:
+        try:
+            async with asyncio.timeout(seconds):
+                found = cast("HostStatus | Failed", await actor.start.remote())
+        except TimeoutError:
+            raise ClusterError(f"host {name} did not start within {seconds:g} s") from None
+        except ray.exceptions.RayError as error:
+            raise ClusterError(f"host {name} does not start: {_first_line(error)}") from None
+        if isinstance(found, Failed):
+            raise found.error
+        return found
+
+    answers = await asyncio.gather(*(one(name, actor) for name, actor in actors.items()), return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, OrchestraError):
+            raise answer
+        if isinstance(answer, BaseException):
+            raise answer
+    return dict(zip(actors, cast("list[HostStatus]", answers), strict=True))
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

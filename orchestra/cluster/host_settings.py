@@ -1,0 +1,55 @@
+"""What a host actor is told when it is made. Plain values, so that a restarted actor gets the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from orchestra.core.cluster import ClusterConfig, HostsConfig, RedisConfig
+
+Role: TypeAlias = Literal["primary", "sleeptime"]
+
+
+@dataclass(frozen=True, slots=True)
+class HostSettings:
+    """One host of a cluster.
+
+    ``launch`` tells apart hosts of one name that belong to different launches (two programs with private hosts in one
+    namespace). ``version`` is the hash of what the host was made from.
+    """
+
+    role: Role
+    number: int
+    launch: str
+    namespace: str
+    redis: RedisConfig
+    data_dir: Path
+    code: tuple[Path, ...]
+    hosts: HostsConfig
+    version: str = ""
+
+    @property
+    def name(self) -> str:
+        """``primary-0@launch``; an incarnation's id is this, another ``@``, and a part that is new with each start."""
+        return f"{self.role}-{self.number}@{self.launch}"
+
+
+def settings_for(config: ClusterConfig, launch: str, version: str = "") -> list[HostSettings]:
+    """All hosts of a cluster, the primary ones first."""
+    roles: list[tuple[Role, int]] = [("primary", number) for number in range(config.hosts.primary)]
+    roles += [("sleeptime", number) for number in range(config.hosts.sleeptime)]
+    return [
+        HostSettings(
+            role,
+            number,
+            launch,
+            config.namespace,
+            config.redis,
+            config.data_dir,
+            config.code,
+            config.hosts,
+            version,
+        )
+        for role, number in roles
+    ]
