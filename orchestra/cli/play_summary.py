@@ -1,4 +1,4 @@
-"""What a play came to, for people: what each pass changed, blocks, passes, tokens and time, checks, and what is next."""
+"""What a play came to, for people: what each pass changed, blocks, passes, costs, checks, and what to type next."""
 
 from __future__ import annotations
 

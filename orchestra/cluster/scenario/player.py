@@ -8,16 +8,15 @@ import time
 from collections.abc import Callable
 from contextlib import aclosing
 
-from redis.exceptions import RedisError
-
 from orchestra.cluster.runtime import Runtime
 from orchestra.cluster.scenario import progress as tell
+from orchestra.cluster.scenario.pass_watch import PassWatch, patience
 from orchestra.cluster.scenario.passes import PassReport, with_diffs
 from orchestra.cluster.scenario.progress import Part, Progress
 from orchestra.cluster.scenario.report import PlayedTurn, PlayReport, checked
 from orchestra.core.agent import Agent
 from orchestra.core.blocks import BlockView
-from orchestra.core.errors import HostUnavailable, StoreUnavailable
+from orchestra.core.errors import HostUnavailable
 from orchestra.core.events import RunEnded, TextDelta, ToolEnded
 from orchestra.core.names import derived_id
 from orchestra.core.result import RunResult
@@ -25,12 +24,10 @@ from orchestra.memory.session_list import delete_session
 from orchestra.memory.sessions import Session
 from orchestra.models.registry import describe_auto
 from orchestra.runtime.scenario_file import LoadedScenario
-from orchestra.store.event_store import EventFeed
 from orchestra.store.pass_store import PassStore
 from orchestra.store.run_store import RunStore
 from orchestra.store.thread_store import ThreadStore
 
-LOOK_SECONDS = 1.0
 HOST_TRIES = 5
 
 
@@ -48,8 +45,6 @@ class ScenarioPlayer:
         self.session = Session(runtime.store, scenario.session, scenario.run)
         self._threads, self._runs = ThreadStore(runtime.store), RunStore(runtime.store)
         self._passes = PassStore(runtime.store)
-        self._feed = EventFeed(runtime.store)
-        self._heard, self._moved = "0-0", asyncio.Event()
         self._played: list[PlayedTurn] = []
 
     async def play(self, *, fresh: bool = False) -> PlayReport:
@@ -72,15 +67,9 @@ class ScenarioPlayer:
         before = {report.id for report in await self._reports()}
         opened = await self._open()
         self._tell(opened)
-        self._heard = await self._feed.latest()
-        listening = asyncio.create_task(self._listen(), name=f"events of {self.session.thread}")
-        try:
-            failure = await self._part(opened.part, opened.played)
-            await self._drain(opened.played + len(self._played))
-        finally:
-            listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
-            await self._feed.close()
+        async with PassWatch(self.runtime.store, self.session.thread, tell=self._tell) as passes:
+            failure = await self._part(passes, opened.part, opened.played)
+            await self._drain(passes, opened.played + len(self._played))
         return await self._report(opened, before, failure, time.monotonic() - started)
 
     # --- before and after -----------------------------------------------------------------------------------------
@@ -129,7 +118,7 @@ class ScenarioPlayer:
 
     # --- turns ----------------------------------------------------------------------------------------------------
 
-    async def _part(self, part: Part, played: int) -> str:
+    async def _part(self, passes: PassWatch, part: Part, played: int) -> str:
         """Play the turns of ``part``; why it ended early, or ``""``."""
         scenario = self.loaded.scenario
         if part == "nothing":
@@ -140,7 +129,7 @@ class ScenarioPlayer:
             texts = [(turn.content, turn.at) for turn in self.loaded.turns]
         # A pass may still be due from a play that was interrupted.
         if scenario.drain:
-            await self._drain(played)
+            await self._drain(passes, played)
         for position, (text, at) in enumerate(texts, 1):
             if part != "follow_up" and position <= played:
                 continue
@@ -154,7 +143,7 @@ class ScenarioPlayer:
                 why = ended.result.error or ended.result.reason
                 return f"turn {turn} {_ended(ended.result)}" + (f": {why}" if why else "")
             if scenario.drain:
-                await self._drain(turn)
+                await self._drain(passes, turn)
         return ""
 
     async def _turn(self, start: tell.TurnStarted) -> tell.TurnEnded:
@@ -212,62 +201,9 @@ class ScenarioPlayer:
                 return run_id
         raise AssertionError("the loop above ends by itself")
 
-    # --- passes ---------------------------------------------------------------------------------------------------
-
-    async def _drain(self, turn: int) -> None:
-        """Wait until no pass of this thread is queued; at most as long as all its tries may take."""
-        sleeptime, waits = self.agent.sleeptime, False
-        seconds = 60.0 if sleeptime is None else sleeptime.timeout * sleeptime.max_tries + 60
-        until = time.monotonic() + seconds
-        while True:
-            self._moved.clear()
-            if self.session.thread not in await self._passes.pending():
-                break
-            if not self.runtime.config.hosts.sleeptime:
-                return  # nobody here does passes
-            if not waits:
-                self._tell(tell.Waiting(turn))
-                waits = True
-            if time.monotonic() > until:
-                self._tell(tell.GaveUp(turn, seconds))
-                return
-            await self._event(LOOK_SECONDS)
-        if waits:
-            await self._caught_up()
-
-    async def _event(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._moved.wait()
-        except TimeoutError:
-            return
-
-    async def _caught_up(self) -> None:
-        """Wait until what happened so far has been told, so that a pass is told before the next turn."""
-        newest = _place(await self._feed.latest())
-        until = time.monotonic() + LOOK_SECONDS
-        while _place(self._heard) < newest and time.monotonic() < until:
-            self._moved.clear()
-            if _place(self._heard) < newest:
-                await self._event(0.1)
-
-    async def _listen(self) -> None:
-        """Tell the passes of this thread as they happen."""
-        while True:
-            try:
-                events = await self._feed.wait(self._heard, seconds=5)
-            except (StoreUnavailable, RedisError, OSError):
-                await asyncio.sleep(LOOK_SECONDS)
-                continue
-            for event in events:
-                if event["type"] == "pass" and event.get("thread") == self.session.thread:
-                    if event["status"] == "published":
-                        report = await with_diffs(PassReport.from_text(event["report"]), self.runtime.blocks)
-                        self._tell(tell.PassPublished(report))
-                    else:
-                        self._tell(tell.PassFailed(event["status"], event.get("error", "")))
-                self._heard = event["id"]
-            self._moved.set()
+    async def _drain(self, passes: PassWatch, turn: int) -> None:
+        if self.runtime.config.hosts.sleeptime:  # else nobody here does passes
+            await passes.drain(turn, seconds=patience(self.agent.sleeptime))
 
 
 def described(agent: Agent) -> str:
@@ -283,8 +219,3 @@ def _ended(result: RunResult) -> str:
     return {"failed": "failed", "cancelled": "was cancelled", "limit": "reached a limit"}.get(
         result.status, f"ended as {result.status}"
     )
-
-
-def _place(event_id: str) -> tuple[int, int]:
-    first, _, second = event_id.partition("-")
-    return int(first), int(second or 0)

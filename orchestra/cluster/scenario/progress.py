@@ -107,6 +107,5 @@ class GaveUp:
     seconds: float
 
 
-Progress: TypeAlias = (
-    Opened | Forgotten | TurnStarted | AnswerText | ToolUsed | TurnEnded | Waiting | PassPublished | PassFailed | GaveUp
-)
+PassProgress: TypeAlias = Waiting | PassPublished | PassFailed | GaveUp
+Progress: TypeAlias = Opened | Forgotten | TurnStarted | AnswerText | ToolUsed | TurnEnded | PassProgress
