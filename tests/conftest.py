@@ -7,8 +7,11 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from orchestra import Runtime
 from orchestra.store.connection import Store
 
+from tests.hosts import Machines
+from tests.leaks import leaks
 from tests.servers import Server, binary
 
 REQUIRE_ALL = os.environ.get("ORCHESTRA_REQUIRE_ALL") == "1"
@@ -55,6 +58,18 @@ def namespace() -> str:
     return f"test-{uuid.uuid4().hex[:12]}"
 
 
+@pytest.fixture(autouse=True)
+def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After each test with a namespace: keys of known kinds only, none without its time to live, none outside."""
+    used = {"server", "any_server"} & set(request.fixturenames)
+    if "namespace" not in request.fixturenames or not used:
+        yield
+        return
+    server, name = request.getfixturevalue(used.pop()), request.getfixturevalue("namespace")
+    yield
+    assert leaks(server.url, name) == []
+
+
 @pytest.fixture
 async def store(server: Server, namespace: str) -> AsyncIterator[Store]:
     made = await Store.open(server.url, namespace, patience=2)
@@ -67,3 +82,18 @@ async def each_store(any_server: Server, namespace: str) -> AsyncIterator[Store]
     made = await Store.open(any_server.url, namespace, patience=2)
     yield made
     await made.close()
+
+
+@pytest.fixture
+async def runtime(server: Server, namespace: str) -> AsyncIterator[Runtime]:
+    """A runtime in this process."""
+    async with Runtime.start({"redis": {"url": server.url}, "namespace": namespace}, inline=True) as made:
+        yield made
+
+
+@pytest.fixture
+async def machines(store: Store) -> AsyncIterator[Machines]:
+    """Several hosts in this process."""
+    made = Machines(store)
+    yield made
+    await made.stop()

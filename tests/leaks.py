@@ -1,0 +1,38 @@
+"""What a test may leave in Redis: keys of known kinds, those that are to expire with a time to live, nothing outside."""
+
+from __future__ import annotations
+
+import re
+
+import redis
+
+KINDS = re.compile(
+    r"schema|token|hosts|runs|due|events|agents|blocks|threads|wake"
+    r"|(?:def|attach|users|block|hist):[^\n]+"
+    r"|(?:head|log|turns|state|pass|passes|retracted):[^|\n]+\|.+"
+    r"|session:.+|run:.+|op:.+|draft:\d+:.+|spent:\d+:.+",
+    re.DOTALL,
+)
+EXPIRING = ("op:", "draft:", "spent:")
+
+
+def leaks(url: str, namespace: str) -> list[str]:
+    """What is wrong with the keys that a test left. Deletes them: the next test starts with an empty server."""
+    client = redis.Redis.from_url(url, decode_responses=True)
+    faults = []
+    try:
+        for key in client.scan_iter(count=1000):
+            found = re.match(rf"orchestra:\{{{re.escape(namespace)}[a-z0-9-]*\}}:", key)
+            if not found:
+                faults.append(f"outside the test's namespace: {key}")
+                continue
+            name = key[found.end() :]
+            if not KINDS.fullmatch(name):
+                faults.append(f"of no known kind: {key}")
+            ended = name.startswith("run:") and client.hget(key, "status") == "ended"
+            if (ended or name.startswith(EXPIRING)) and client.ttl(key) == -1:
+                faults.append(f"never expires: {key}")
+        client.flushdb()
+    finally:
+        client.close()
+    return faults
