@@ -62,7 +62,7 @@ class HostsConfig(BaseModel):
     """How many turns one host works on at a time."""
     max_pending: int = Field(default=10000, gt=0)
     """How many turns may wait for one host."""
-    cache_mb: int = Field(default=64, gt=0)
+    cache_mb: int = Field(default=24, gt=0)
     """The memory of one host's cache of recent sessions, in MB."""
     heartbeat_seconds: float = Field(default=2.0, gt=0)
     """A host that missed five heartbeats is dead; its sessions and passes go to others."""

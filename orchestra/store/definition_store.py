@@ -69,8 +69,8 @@ class DefinitionStore:
         list moved and computes its change again.
         """
         k = self.store.keys
+        now = Attachments("0", ())  # right for a new name and for an unchanged definition; else looked up below
         while True:
-            now = await self.attachments(name)
             by_hand = {item.ref: item for item in now.items if item.kind != "declared"}
             old = [item.ref for item in now.items if item.kind == "declared"]
             new = [
@@ -91,6 +91,7 @@ class DefinitionStore:
             )
             if answer[0] != "STALE":
                 return answer[0] == "OK"
+            now = await self.attachments(name)
 
     async def get(self, name: str) -> tuple[str, str]:
         """(JSON, hash) of a definition. Raises :class:`UnknownName`."""

@@ -2,9 +2,10 @@
 -- ARGV 1 name 2 json 3 hash 4 attach version it was computed from 5 number of old refs, then old refs…,
 --      then (new ref, order access kind)…
 -- → OK version | SAME version | STALE
+-- A definition that is stored already needs no look at the list: registering again is one command.
 local version = redis.call('HGET', KEYS[2], '@version') or '0'
-if version ~= ARGV[4] then return {'STALE'} end
 if redis.call('HGET', KEYS[1], 'hash') == ARGV[3] then return {'SAME', version} end
+if version ~= ARGV[4] then return {'STALE'} end
 local old, at = tonumber(ARGV[5]), 5
 for i = 1, old do
   redis.call('HDEL', KEYS[2], ARGV[at + i])
