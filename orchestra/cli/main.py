@@ -8,8 +8,13 @@ from typing import Annotated
 
 import typer
 
+from orchestra.cli import blocks, runs, sessions
+from orchestra.cli.chatting import chat
+from orchestra.cli.checking import doctor
 from orchestra.cli.ending import ended_by
 from orchestra.cli.playing import run
+from orchestra.cli.starting import init
+from orchestra.cli.watching import watch
 
 app = typer.Typer(
     name="orchestra",
@@ -32,7 +37,12 @@ def orchestra(
         raise typer.Exit
 
 
-app.command()(run)
+for command in (doctor, init, run, chat):
+    app.command()(command)
+app.add_typer(blocks.app, name="blocks")
+app.add_typer(sessions.app, name="sessions")
+app.add_typer(runs.app, name="runs")
+app.command()(watch)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from orchestra.cli.console import print_indented, width_of
+from orchestra.cli.console import plain_table, print_indented, print_table, width_of
 from orchestra.cli.next_steps import Step
 from orchestra.cluster.scenario.passes import PassReport
 from orchestra.cluster.scenario.report import Check, PlayReport
@@ -34,9 +34,9 @@ def show_summary(report: PlayReport, steps: Sequence[Step], console: Console) ->
             console.print(block_panel(block), width=width)
     if report.passes:
         _title(console, "Sleep-time passes", width)
-        console.print(passes_table(report), width=width)
+        print_table(console, passes_table(report))
     _title(console, "Tokens and time", width)
-    console.print(costs(report), width=width)
+    print_table(console, costs(report))
     if report.checks or report.failure:
         _title(console, "Checks", width)
         for check in report.checks:
@@ -90,18 +90,13 @@ def block_panel(block: BlockView) -> Panel:
 
 def passes_table(report: PlayReport) -> Table:
     """One line for each pass of the session; those of this play are bold."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for name in ("after turn", "messages"):
-        table.add_column(name, justify="right")
-    table.add_column("changed", overflow="fold")
-    for name in ("seconds", "tokens", "tries", "conflicts"):
-        table.add_column(name, justify="right")
+    numbers = ("after turn", "messages", "seconds", "tokens", "tries", "conflicts")
+    table = plain_table("after turn", "messages", "changed", "seconds", "tokens", "tries", "conflicts", right=numbers)
     for one in report.passes:
         changed = ", ".join(block.label for block in one.changed) or "nothing"
-        numbers = (f"{one.seconds:.2f}", f"{one.usage.total_tokens:,}", str(one.tries), str(one.conflicts))
-        table.add_row(
-            *(str(one.turn), str(one.messages), changed, *numbers), style="bold" if one.id in report.new else "dim"
-        )
+        spent = (f"{one.seconds:.2f}", f"{one.usage.total_tokens:,}", str(one.tries), str(one.conflicts))
+        style = "bold" if one.id in report.new else "dim"
+        table.add_row(str(one.turn), str(one.messages), changed, *spent, style=style)
     return table
 
 

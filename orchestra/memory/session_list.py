@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestra.core.blocks import BlockView, Scope
-from orchestra.core.names import split_thread
+from orchestra.core.errors import InputError, UnknownName
+from orchestra.core.names import check_session, split_thread
 from orchestra.memory.blocks import Blocks
 from orchestra.memory.sessions import Session
 from orchestra.store.connection import Store
@@ -56,3 +57,15 @@ async def delete_session(
             await blocks.delete(block.id)
             gone.append(block)
     return gone
+
+
+async def known_session(store: Store, session_id: str, agent: str | None) -> Session:
+    """The session that somebody typed. Errors name what there is."""
+    agents = await ThreadStore(store).agents_of(check_session(session_id))
+    if not agents or (agent is not None and agent not in agents):
+        every = [one.session_id for one in await list_sessions(store, limit=20)]
+        name = session_id if agent is None else f"{session_id} of {agent}"
+        raise UnknownName("session", name, list(dict.fromkeys(every)))
+    if agent is None and len(agents) > 1:
+        raise InputError(f"several agents have session {session_id!r} ({', '.join(agents)}): name one with --agent")
+    return Session(store, session_id, agent or agents[0])

@@ -1,0 +1,51 @@
+"""``orchestra chat``: talk to an agent."""
+
+from __future__ import annotations
+
+import getpass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestra.cli.options import Cluster, Inline
+
+if TYPE_CHECKING:
+    from orchestra.core.agent import Agent
+    from orchestra.core.cluster import ClusterConfig
+
+
+def chat(
+    agent: Annotated[str, typer.Argument(help="An agent file, or the name of an agent in agents/ or a shipped one.")],
+    session: Annotated[str, typer.Option(help="The session to go on with, or a new one.")] = "chat",
+    user: Annotated[str | None, typer.Option(help="Who you are; left out: your login name.")] = None,
+    agents: Annotated[Path, typer.Option(metavar="DIR", help="Where agents are looked for.")] = Path("agents"),
+    cluster: Cluster = None,
+    inline: Inline = False,
+) -> None:
+    """Talk to an agent. Each line is a turn; /blocks shows its memory, /quit or Ctrl-D ends.
+
+    Ctrl-C stops the answer that is coming. Input may also come from a pipe.
+    """
+    from orchestra.cli.loop import run_async
+    from orchestra.cli.places import agent_path, cluster_of
+    from orchestra.core.names import check_session
+    from orchestra.runtime.agent_file import load_agent
+
+    loaded = load_agent(agent_path(agent, agents))
+    run_async(_chat(cluster_of(cluster), loaded, check_session(session), user or _login(), inline=inline))
+
+
+async def _chat(config: ClusterConfig, agent: Agent, session: str, user: str, *, inline: bool) -> None:
+    from orchestra.cli.chat_screen import Chat
+    from orchestra.cluster.runtime import Runtime
+
+    async with Runtime.start(config, inline=inline) as runtime:
+        await Chat(runtime, agent, session, user).talk()
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no login name, as in some containers
+        return "user"

@@ -1,0 +1,79 @@
+"""``orchestra runs``: what is being worked on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestra.cli.options import Cluster, Json
+from orchestra.core.errors import RunNotFound
+
+if TYPE_CHECKING:
+    from orchestra.store.connection import Store
+    from orchestra.store.run_store import StoredRun
+
+app = typer.Typer(help="Runs that are being worked on, and those that have just ended.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_(cluster: Cluster = None, json: Json = False) -> None:
+    """List the runs that have not ended."""
+    from dataclasses import asdict
+
+    from orchestra.cli.block_screen import moment
+    from orchestra.cli.console import out, plain_table, print_json, print_table
+    from orchestra.cli.opened import with_store
+    from orchestra.core.names import split_thread
+    from orchestra.store.run_store import RunStore
+
+    runs = with_store(cluster, lambda store: RunStore(store).live())
+    if json:
+        print_json([asdict(run) for run in runs])
+        return
+    console = out()
+    if not runs:
+        console.print("nothing is being worked on")
+        return
+    table = plain_table("run", "status", "agent", "session", "host", "since", whole=("run",))
+    for run in runs:
+        table.add_row(run.run_id, run.status, *split_thread(run.thread), run.host, moment(run.started_at))
+    print_table(console, table)
+
+
+@app.command()
+def show(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")],
+    cluster: Cluster = None,
+    json: Json = False,
+) -> None:
+    """Show a run; its result is remembered for 15 minutes after its end."""
+    from dataclasses import asdict
+
+    from rich.text import Text
+
+    from orchestra.cli.console import out, print_indented, print_json
+    from orchestra.cli.opened import with_store
+    from orchestra.core.jsontext import loads
+    from orchestra.core.names import split_thread
+    from orchestra.store.run_store import RunStore
+
+    async def look(store: Store) -> tuple[StoredRun, str | None]:
+        runs = RunStore(store)
+        found = await runs.get(run)
+        if found is None:
+            raise RunNotFound(run)
+        return found, await runs.answer(run)
+
+    found, answer = with_store(cluster, look)
+    result = loads(answer) if answer else None
+    if json:
+        print_json({**asdict(found), "result": result})
+        return
+    console, (agent, session) = out(), split_thread(found.thread)
+    facts = {"run": found.run_id, "agent": agent, "session": session, "status": found.outcome or found.status}
+    if result:
+        facts |= {"turn": result["turn"], "answer": result["output"], "error": result["error"]}
+    for name, value in facts.items():
+        if value not in ("", None):
+            print_indented(console, Text.assemble((f"{name:<9}", "dim"), str(value)), left=0, hang=9)

@@ -1,0 +1,54 @@
+"""What sessions and their messages look like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from orchestra.cli.block_screen import moment
+from orchestra.cli.console import plain_table, print_indented, print_table
+from orchestra.core.messages import Message
+from orchestra.memory.session_list import SessionView
+from orchestra.memory.sessions import Session
+
+STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "magenta", "system": "dim"}
+
+
+def show_list(sessions: Sequence[SessionView], console: Console) -> None:
+    """One line for each session."""
+    if not sessions:
+        console.print("there are no sessions here")
+        return
+    table = plain_table(
+        *("session", "agent", "user", "turns", "messages", "tidied to", "last used"),
+        right=("turns", "messages", "tidied to"),
+    )
+    for one in sessions:
+        numbers = (str(one.turns), str(one.messages), str(one.slept_until))
+        table.add_row(one.session_id, one.agent, one.user or "-", *numbers, moment(one.updated_at))
+    print_table(console, table)
+
+
+def show_messages(
+    session: Session, messages: Sequence[Message], console: Console, *, none: str = "it has no messages"
+) -> None:
+    """Each message with its number, its speaker and its time."""
+    if not messages:
+        console.print(f"session {session.session_id} of {session.agent}: {none}")
+    for message in messages:
+        meta = message.meta
+        speaker = {"assistant": session.agent, "tool": f"tool {message.name or ''}".strip()}.get(
+            message.role, message.role
+        )
+        facts = [f"message {meta.seq}", f"turn {meta.turn}"] if meta.seq else []
+        facts += [moment(meta.created_at)] if meta.created_at else []
+        facts += [word for word, there in (("aborted", meta.aborted), ("filled in", meta.synthetic)) if there]
+        style = STYLES.get(message.role, "bold")
+        print_indented(console, Text.assemble((speaker, style), ("  " + ", ".join(facts), "dim")), left=0)
+        if message.text:
+            print_indented(console, Text(message.text), left=2)
+        for call in message.tool_calls:
+            arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+            print_indented(console, Text(f"calls {call.name}({arguments})", "magenta"), left=2, hang=2)
