@@ -7,9 +7,9 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+
 from orchestra import Runtime
 from orchestra.store.connection import Store
-
 from tests.hosts import Machines
 from tests.leaks import leaks
 from tests.servers import Server, binary

@@ -1,4 +1,4 @@
-"""What a test may leave in Redis: keys of known kinds, those that are to expire with a time to live, nothing outside."""
+"""What a test may leave in Redis: known kinds of keys, a time to live where one is due, nothing outside."""
 
 from __future__ import annotations
 
