@@ -12,7 +12,6 @@ import typer
 from orchestra.core.errors import OrchestraError
 
 INTERRUPTED = 130
-REPORT_AT = "https://github.com/orchestra-runtime/orchestra/issues"
 
 
 class Stopped(BaseException):
@@ -48,8 +47,8 @@ def ended_by(error: BaseException) -> int:
     if isinstance(error, typer.TyperException):
         _say(error.format_message())
         return error.exit_code
-    _say(f"unexpected {type(error).__name__}: {error}")
-    _say(f"this is a fault in Orchestra; please report it at {REPORT_AT} with the output under ORCHESTRA_DEBUG=1")
+    what = f"unexpected {type(error).__name__}: {error}".removesuffix(": ")
+    _say(f"{what} (a fault in Orchestra; please report it with what ORCHESTRA_DEBUG=1 shows, see CONTRIBUTING.md)")
     return 1
 
 

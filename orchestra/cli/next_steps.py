@@ -26,13 +26,13 @@ def next_steps(report: PlayReport, *, given: str, cluster: Path | None, inline: 
     mode = " --inline" if inline else ""
     own = f" --cluster {shlex.quote(str(cluster))}" if cluster is not None else ""
     play = f"orchestra run {shlex.quote(given)}{own}{mode}"
-    opened, labels = report.opened, [one.label for p in report.passes for one in p.changed]
+    opened, changed = report.opened, [one.block for p in report.passes for one in p.changed]
     steps = []
     if report.loaded.scenario.follow_up and report.ok and opened.part in ("turns", "rest"):
         steps.append(Step(play, "again: finds the session, asks what only memory can answer"))
-    if labels:
-        label = max(dict.fromkeys(labels), key=labels.count)
-        steps.append(Step(f"orchestra blocks blame {label}{where}", "which messages each line came from"))
+    if changed:
+        block = max(dict.fromkeys(changed), key=changed.count)
+        steps.append(Step(f"orchestra blocks blame {block}{where}", "which messages each line came from"))
     user = f" --user {shlex.quote(opened.user)}" if opened.user else ""
     agent = shlex.quote(_agent_name(report))
     steps.append(

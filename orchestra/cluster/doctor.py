@@ -51,12 +51,8 @@ async def examine(config: ClusterConfig, *, environment: Mapping[str, str] = os.
 
 
 def _python() -> Finding:
-    where = (
-        f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} processors"
-    )
-    if sys.version_info < (3, 11):
-        return Finding("python", "broken", where, "Python 3.11 or newer is needed")
-    return Finding("python", "fine", where)
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
+    return Finding("python", "fine", f"Python {platform.python_version()} on {machine}")
 
 
 def _package() -> Finding:
