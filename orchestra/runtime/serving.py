@@ -218,7 +218,9 @@ class Serving:
                 self._remember(begun, thread, messages, found, state, edition)
                 return result
             if isinstance(found, Ended):
-                return result  # this very run was stored before: its reply was lost on the way
+                # This very run was stored before: by this host, whose reply was lost on the way, or by one that took
+                # it over, and then what is stored is the answer.
+                return result if found.answer == dumps(remembered) else await self._remembered(found.answer)
             if isinstance(found, Changed):
                 state.rebase(found.key, found.value)
             elif isinstance(found, Edited):
