@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from orchestra.cluster.code_path import extend_path
 from orchestra.cluster.host_status import HostStatus
 from orchestra.cluster.server_use import use_server
 from orchestra.core.agent import Agent
 from orchestra.core.cluster import ClusterConfig
+from orchestra.runtime.agent_file import load_agent
 from orchestra.runtime.client import Client
 from orchestra.runtime.cluster_file import load_cluster
 from orchestra.runtime.dispatch import Dispatcher, InlineDispatcher
 from orchestra.runtime.function_ref import FunctionTable
 from orchestra.runtime.host import Host
+from orchestra.runtime.scenario_file import LoadedScenario, load_scenario
+from orchestra.runtime.text_file import read_text
 from orchestra.sleeptime.worker import SleepWorker
 from orchestra.store.connection import Store
 
@@ -58,6 +62,20 @@ class Runtime(Client):
         """
         return cls(load_cluster(config), inline=inline)
 
+    @staticmethod
+    def load(path: str | Path) -> Agent | LoadedScenario | ClusterConfig:
+        """The objects of a file: an agent (``.md``), a scenario (a YAML file with ``run:``), or a cluster.
+
+        Raises:
+            ConfigError: the file is wrong; the message names file, line and field.
+        """
+        file = Path(path)
+        if file.suffix == ".md":
+            return load_agent(file)
+        if any(line.startswith("run:") for line in read_text(file, what="configuration").splitlines()):
+            return load_scenario(file)
+        return load_cluster(file)
+
     @property
     def sync(self) -> SyncRuntime:
         """The same methods, blocking; ``with Runtime.start(…).sync as runtime`` needs no event loop."""
@@ -66,6 +84,7 @@ class Runtime(Client):
         return SyncRuntime(self)
 
     async def __aenter__(self) -> Runtime:
+        extend_path(self.config.code)
         async with AsyncExitStack() as stack:
             self.redis_url = url = await use_server(self.config.redis, self.config.data_dir, stack)
             store = await Store.open(url, self.config.namespace)

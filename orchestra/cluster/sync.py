@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ class SyncRuntime:
         self._runtime = runtime
         self._stack = ExitStack()
 
-    def __enter__(self) -> Any:  # noqa: ANN401 - the facade has every attribute of the runtime
+    def __enter__(self) -> Any:
         with ExitStack() as stack:
             portal = stack.enter_context(start_blocking_portal())
             stack.enter_context(portal.wrap_async_context_manager(self._runtime))
@@ -40,7 +40,7 @@ class Blocking:
     def __init__(self, inner: object, portal: BlockingPortal) -> None:
         self._inner, self._portal = inner, portal
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the runtime has
+    def __getattr__(self, name: str) -> Any:
         value = getattr(self._inner, name)
         if inspect.isasyncgenfunction(value):
             return lambda *args, **kwargs: self._iterate(value(*args, **kwargs))
@@ -54,15 +54,15 @@ class Blocking:
         plain = value is None or isinstance(value, str | int | float | dict | list | tuple)
         return value if plain or not _has_coroutines(value) else Blocking(value, self._portal)
 
-    def _iterate(self, items: AsyncIterator[object]) -> Iterator[object]:
+    def _iterate(self, items: AsyncGenerator[object, None]) -> Iterator[object]:
         try:
             while True:
                 try:
-                    yield self._portal.call(items.__anext__)
+                    yield self._portal.call(_bound(items.__anext__, (), {}))
                 except StopAsyncIteration:
                     return
         finally:
-            self._portal.call(items.aclose)  # type: ignore[attr-defined]
+            self._portal.call(items.aclose)
 
 
 def _bound(function: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]) -> Callable[[], Any]:

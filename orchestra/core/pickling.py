@@ -19,5 +19,5 @@ def by_constructor(cls: type[T]) -> type[T]:
     def reduce(self: object) -> tuple[type[T], tuple[object, ...]]:
         return cls, values(self)
 
-    cls.__reduce__ = reduce  # type: ignore[assignment]
+    cls.__reduce__ = reduce  # type: ignore[method-assign]
     return cls

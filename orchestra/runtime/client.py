@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from orchestra.core.agent import Agent, Limits, OnBusy
-from orchestra.core.errors import InputError
+from orchestra.core.errors import InputError, RunNotFound
 from orchestra.core.events import RunEvent
+from orchestra.core.jsontext import loads
 from orchestra.core.messages import Input, Message, as_messages
 from orchestra.core.names import check_session
 from orchestra.core.result import RunResult
@@ -20,10 +21,12 @@ from orchestra.memory.sessions import Session, find_session
 from orchestra.runtime.definition import pack_agent
 from orchestra.runtime.dispatch import Dispatcher
 from orchestra.runtime.function_ref import FunctionTable
+from orchestra.runtime.orphans import stored_request
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.sealed import Sealed
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import DefinitionStore
+from orchestra.store.run_store import RunStore
 
 
 @runtime_checkable
@@ -135,6 +138,27 @@ class Client:
                 if session is not None and hasattr(event, "result"):
                     await self._keep(session, event.result)
                 yield event
+
+    async def resume(self, run_id: str, *, invocation_state: Mapping[str, object] | None = None) -> RunResult:
+        """Do a run to its end whose caller and host have died; what was finished is not repeated.
+
+        One that has ended gives its stored result (for 15 minutes).
+
+        Raises:
+            RunNotFound: no such run is stored.
+            InputError: the run came with an ``invocation_state``, which is never stored: hand it in again.
+        """
+        run = await RunStore(self.store).get(run_id)
+        if run is None:
+            raise RunNotFound(run_id)
+        if run.status == "ended":
+            answer = await RunStore(self.store).answer(run_id)
+            return replace(RunResult.from_json(loads(answer or "{}")), duplicate=True)
+        if run.needs_invocation_state and invocation_state is None:
+            raise InputError(f"run {run_id} came with an invocation_state, which is never stored: hand it in again")
+        sealed = Sealed.of(invocation_state)
+        request = replace(stored_request(run), needs_invocation_state=sealed is not None)
+        return await self.dispatcher.run(request, sealed)
 
     async def cancel(self, run_id: str) -> bool:
         """Stop a run at its next await; the log stays valid. False when no host serves it."""

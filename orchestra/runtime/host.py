@@ -14,6 +14,7 @@ from orchestra.core.names import thread_name
 from orchestra.core.result import RunResult
 from orchestra.runtime.caches import HostCaches
 from orchestra.runtime.function_ref import FunctionTable
+from orchestra.runtime.orphans import OrphanWatch
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.resources import Resources
 from orchestra.runtime.sealed import Sealed
@@ -31,8 +32,8 @@ class Host:
     """One host, on one event loop. Start it with :meth:`start`; stop it with :meth:`stop`.
 
     ``name`` says what it is (``primary-0``); its incarnation is new with each start, so what a former one still does is
-    told apart. ``max_turns`` run at once; ``max_pending`` more wait, further ones get :class:`HostFull`. After five missed
-    heartbeats (``beat_seconds`` apart) a host is dead and others take its threads.
+    told apart. ``max_turns`` run at once; ``max_pending`` more wait, further ones get :class:`HostFull`. After five
+    missed heartbeats (``beat_seconds`` apart) a host is dead and others take its threads.
     """
 
     def __init__(
@@ -62,19 +63,22 @@ class Host:
         self._pending, self._max_pending = 0, max_turns + max_pending
         self._queues: dict[str, tuple[asyncio.Lock, int]] = {}
         self._turns: dict[str, Serving] = {}
-        self._beating: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Be alive."""
         await self.hosts.join(self.id)
-        self._beating = asyncio.create_task(self._beat(), name=f"heartbeat of {self.id}")
+        self._tasks = [asyncio.create_task(self._beat(), name=f"heartbeat of {self.id}")]
+        if not self.name.startswith("sleeptime"):
+            watch = OrphanWatch(self)
+            self._tasks.append(asyncio.create_task(watch.forever(), name=f"orphans, seen from {self.id}"))
 
     async def stop(self) -> None:
         """Stop the heartbeat and free the threads at once. What still runs is fenced or finishes."""
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
-            self._beating = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
         await self.hosts.leave(self.id)
         await self.resources.close()
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestra.core.agent import Limits, OnBusy
+from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.messages import Message
 from orchestra.core.pickling import by_constructor
 
@@ -28,3 +30,23 @@ class RunRequest:
     history: tuple[Message, ...] = ()
     needs_invocation_state: bool = False
     path: tuple[str, ...] = field(default=())
+
+    def to_text(self) -> str:
+        """What is stored when the run begins, so that it can be done again without its caller."""
+        limits = self.limits.model_dump(mode="json", exclude_unset=True) if self.limits else None
+        return dumps({"messages": [message.to_json() for message in self.input], "limits": limits})
+
+    @classmethod
+    def from_text(cls, text: str, *, run_id: str, agent: str, session_id: str, user_id: str | None) -> RunRequest:
+        """The request again, for the same run."""
+        value: Mapping[str, Json] = loads(text)
+        messages: object = value["messages"]
+        limits = value["limits"]
+        return cls(
+            run_id=run_id,
+            agent=agent,
+            input=tuple(Message.from_json(message) for message in messages),  # type: ignore[attr-defined]
+            session_id=session_id,
+            user_id=user_id,
+            limits=None if limits is None else Limits.model_validate(limits),
+        )

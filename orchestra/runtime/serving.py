@@ -87,7 +87,7 @@ class Serving:
 
     async def _begin(self) -> Begun | RunResult:
         request, host = self.request, self.host
-        text = dumps([message.to_json() for message in request.input])
+        text = request.to_text()
         while True:
             cached, known, ids = self._known()
             thread = host.caches.threads.get(self.thread)
@@ -375,7 +375,8 @@ class Serving:
 
 def _tightest(agent: Limits, run: Limits | None) -> Limits:
     """Limits of the run where it names any, else those of the agent."""
-    if run is None:
-        return agent
-    given = {name: getattr(run, name) for name in run.model_fields_set}
-    return agent.model_copy(update=given)
+    given = {} if run is None else {name: getattr(run, name) for name in run.model_fields_set}
+    limits = agent.model_copy(update=given)
+    if limits.cost is not None:
+        raise InputError("limits.cost: this version knows no prices; use limits.tokens")
+    return limits

@@ -1,4 +1,4 @@
-"""Runs in Redis as somebody from outside sees them."""
+"""Runs in Redis as somebody from outside sees them: listing, and finding those whose host died."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from orchestra.store.connection import Store
 class StoredRun:
     """A run that is live, or that ended less than 15 minutes ago.
 
-    ``status`` is ``running``, ``interrupted`` or ``ended``; ``outcome`` is the result's status once it has ended.
-    ``started_at`` is Unix seconds, 0 when it is not known any more.
+    ``status`` is ``running``, ``interrupted`` (``reason`` says why) or ``ended``; ``outcome`` is the result's status
+    once it has ended. ``started_at`` is Unix seconds, 0 when it is not known any more. ``request`` is what was asked,
+    as JSON.
     """
 
     run_id: str
@@ -22,10 +23,14 @@ class StoredRun:
     outcome: str = ""
     host: str = ""
     started_at: float = 0.0
+    reason: str = ""
+    needs_invocation_state: bool = False
+    user: str = ""
+    request: str = ""
 
 
 class RunStore:
-    """Looks at runs; writes nothing."""
+    """Looks at runs."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -42,7 +47,16 @@ class RunStore:
             found.get("outcome", ""),
             found.get("host", ""),
             int(found.get("started_at", "0")) / 1000,
+            found.get("reason", ""),
+            found.get("needs_invocation_state") == "1",
+            found.get("user", ""),
+            found.get("input", ""),
         )
+
+    async def wait_for_state(self, run_id: str) -> bool:
+        """Mark an orphaned run as waiting for its ``invocation_state``; False when it is no orphan any more."""
+        keys = self.store.keys
+        return (await self.store.run("orphan", [keys.run(run_id), keys.hosts], []))[0] == "OK"
 
     async def answer(self, run_id: str) -> str | None:
         """The result of a run that has ended, as JSON text, while it is remembered."""

@@ -16,6 +16,9 @@ from orchestra.testing import ScriptedModel, call, reply
 from tests.hosts import Machines
 
 
+paused: list[asyncio.Task[object]] = []
+
+
 @tool
 async def stuck(ctx: ToolContext) -> str:
     """Wait for ever."""
@@ -27,6 +30,10 @@ async def stuck(ctx: ToolContext) -> str:
 async def machines(store: Store) -> AsyncIterator[Machines]:
     made = Machines(store)
     yield made
+    for task in paused:
+        task.cancel()
+    await asyncio.gather(*paused, return_exceptions=True)
+    paused.clear()
     await made.stop()
 
 
@@ -41,8 +48,7 @@ async def orphaned(machines: Machines, run_id: str, **more: object) -> None:
         while not (run := await machines.store.fields(machines.store.keys.run(run_id))) or "j:m:0" not in run:
             await asyncio.sleep(0)
     await first.hosts.leave(first.id)  # a dead host: its heartbeat is gone, what it still does is fenced
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    paused.append(running)
 
 
 async def test_an_orphan_is_done_to_its_end_by_a_living_host(machines: Machines) -> None:

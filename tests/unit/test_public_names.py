@@ -1,0 +1,52 @@
+"""The names that the outside sees. Changing one is a decision with a page in docs/decisions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import orchestra
+import orchestra.testing
+from orchestra import Runtime
+from orchestra.memory.blocks import Blocks
+
+
+def test_names_of_the_package() -> None:
+    assert sorted(orchestra.__all__) == [
+        "Agent",
+        "Block",
+        "BlockView",
+        "Budget",
+        "Conversation",
+        "HookContext",
+        "Limits",
+        "Message",
+        "OrchestraError",
+        "RunResult",
+        "Runtime",
+        "Sleeptime",
+        "Tool",
+        "ToolContext",
+        "ToolError",
+        "tool",
+    ]
+    assert all(hasattr(orchestra, name) for name in orchestra.__all__)
+
+
+def test_names_of_the_test_doubles() -> None:
+    assert {"ScriptedModel", "FunctionModel", "FakeClock", "reply", "call"} <= set(orchestra.testing.__all__)
+
+
+def test_methods_of_the_runtime_and_its_blocks() -> None:
+    runtime = "start load sync register run stream resume cancel resource session blocks agents delete_agent hosts"
+    assert [name for name in runtime.split() if not hasattr(Runtime, name)] == ["blocks"]  # made when it is entered
+    blocks = (
+        "create get list update append replace insert rethink attach detach log blame diff revert watch delete agents"
+    )
+    assert [name for name in blocks.split() if not hasattr(Blocks, name)] == []
+
+
+def test_importing_orchestra_starts_nothing_heavy() -> None:
+    code = "import sys, orchestra; print(*[m for m in ('ray', 'pydantic_ai', 'openai', 'torch', 'numpy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
