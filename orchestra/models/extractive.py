@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -12,6 +13,8 @@ from orchestra.models.recollection import answers, block_sentences, history_sent
 
 NOTED = "Noted: "
 NOTHING = "I have nothing about that in memory or in this conversation."
+UNANSWERED = "I have nothing in memory about your question."
+HEARD = "All right."
 WHAT_I_AM = (
     "I am the extractive model, without a language model: I answer with sentences from memory and this conversation."
 )
@@ -21,7 +24,8 @@ class ExtractiveModel:
     """Answers the newest user message with the sentences that matter, and never makes one up.
 
     A question is answered from the values of the memory blocks in the system message and from the conversation before
-    it. A statement is acknowledged by quoting its key sentence. It calls no tools and gives the same reply to the same
+    it. A statement is acknowledged by quoting its key sentence, small talk by two words; what this model is, it says in
+    its first reply and when asked. It calls no tools and gives the same reply to the same
     request, so it needs no key and no network. ``usage`` is the token estimate.
     """
 
@@ -48,14 +52,27 @@ class ExtractiveModel:
                 if message.role == "system"
                 for sentence in block_sentences(message.text)
             ),
-            *history_sentences((*messages[:newest], *messages[newest + 1 :]), own=(NOTED, NOTHING, WHAT_I_AM)),
+            *history_sentences((*messages[:newest], *messages[newest + 1 :]), own=(NOTED, NOTHING, HEARD, WHAT_I_AM)),
         ]
         asked = questions(text)
-        if not asked:
-            key = key_sentence(text)
-            return NOTED + _quoted(key) if key else WHAT_I_AM
         found = list(dict.fromkeys(answer for question in asked for answer in answers(question, known)))
-        return " ".join(map(_ended, found)) if found else f"{NOTHING} {WHAT_I_AM}"
+        if found:
+            return " ".join(map(_ended, found))
+        key = key_sentence(text)
+        reply = NOTED + _quoted(key) if key else NOTHING if asked else HEARD
+        if key and asked:
+            reply += f" {UNANSWERED}"
+        first = all(message.role != "assistant" for message in messages)
+        if not (first or _WHO.search(text)):
+            return reply
+        return f"{reply} {WHAT_I_AM}" if key or (asked and not _WHO.search(text)) else WHAT_I_AM
+
+
+_WHO = re.compile(
+    r"\b(?:who|what) are you\b|\bare you (?:an? )?(?:\w+ )?(?:ai|bot|robot|human|person|real|model|machine)\b"
+    r"|\bhow do you work\b",
+    re.IGNORECASE,
+)
 
 
 def _quoted(sentence: str) -> str:

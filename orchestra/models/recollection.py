@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from orchestra.core.continuation import LONGEST, goes_on, joined
 from orchestra.core.messages import Message
 from orchestra.core.sentences import is_question, sentences, words
+from orchestra.core.smalltalk import is_small_talk
 from orchestra.core.terms import Token, TokenKind, Weights, tokens
 
 _ENVELOPE = re.compile(r"<memory_blocks>(.*?)</memory_blocks>", re.DOTALL)
@@ -53,12 +55,14 @@ class Sentence:
 
 
 def block_sentences(system: str) -> list[Sentence]:
-    """The sentences in the values of the memory blocks of a system message, in order."""
+    """The lines in the values of the memory blocks of a system message, in order; long ones by sentences."""
     out: list[Sentence] = []
     for envelope in _ENVELOPE.findall(system):
         for value in _VALUE.findall(envelope):
-            for text in sentences(_NEUTRALISED.sub(r"<\1/", value)):
-                out.append(Sentence(text, "block", len(out), tokens(text)))
+            for line in _NEUTRALISED.sub(r"<\1/", value).splitlines():
+                found = sentences(line)
+                whole = [" ".join(found)] if len(found) > 1 and len(line) <= LONGEST else found
+                out.extend(Sentence(text, "block", len(out) + i, tokens(text)) for i, text in enumerate(whole))
     return out
 
 
@@ -125,16 +129,39 @@ def _liking(sentence: Sentence, wanted: frozenset[str], kinds: frozenset[TokenKi
 
 
 def key_sentence(text: str) -> str:
-    """The sentence of ``text`` that says most, by its telling words, numbers and names; else empty."""
-    best, top = "", 0.0
-    for sentence in sentences(text):
+    """What ``text`` states: its sentence with most telling words, numbers and names, without openers; else empty.
+
+    Questions and small talk count for nothing. A sentence that goes on about the one before it comes with that.
+    """
+    best, top, before = "", 0.0, ""
+    for raw in sentences(text):
+        sentence = _opened(raw)
+        if is_question(sentence) or _ASKED.match(sentence) or is_small_talk(sentence):
+            before = ""
+            continue
+        if before and goes_on(sentence) and (whole := joined(before, sentence)):
+            sentence = whole
+        before = sentence
         telling = [token for token in tokens(sentence) if token.kind != "function" and token.stem not in _POLITE]
-        worth = min(len(telling), 8) + sum(token.kind in ("number", "date", "name") for token in telling)
+        worth = min(len(telling), 6) + 1.5 * sum(token.kind in ("number", "date", "name") for token in telling)
         if worth > top:
             best, top = sentence, worth
     return best
 
 
+def _opened(sentence: str) -> str:
+    bare = _OPENER.sub("", sentence)
+    return bare[:1].upper() + bare[1:] if bare.strip(" .!?") else sentence
+
+
+_OPENER = re.compile(
+    r"^(?:(?:oh|ok(?:ay)?|so|well|ha(?:ha)*|hey|hi|hello|ugh|yes|no|right|actually|anyway|guess what|by the way|also"
+    r"|quick (?:one|update|note)|and|but|honestly|update|correction)\s*[,:!–—-]+\s*"
+    r"|(?:oh and|and|so|but)\s+(?=(?:i|we|my|our|the|please|there)\b)"
+    r"|(?:(?:good|bad|great) )?news(?: from [^,:;.]{1,30})?[:,]\s*|it turns out(?: that)?\s+"
+    r"|i should (?:say|mention|add)(?: that)?\s+)+",
+    re.IGNORECASE,
+)
 _POLITE = words(
     "good morn even afternoon great nic fin thank bye welcom sur perfect cool wow sorry alright greet day night"
 )

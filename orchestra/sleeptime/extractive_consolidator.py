@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from orchestra.core.blocks import BlockView
@@ -10,8 +11,14 @@ from orchestra.core.terms import content, tokens
 from orchestra.sleeptime.extractive import Line, Said, consolidate
 from orchestra.sleeptime.work import Work
 
-# Verbs of lasting states: a sentence that says one of them of its speaker is about the person, not about the task.
-_STATES = frozenset("am be live work like love hate prefer enjoy eat drink speak own can do have know need".split())
+# A plan, a decision or something said of a group is about the task at hand; a state of one person is about the person.
+_OF_THE_TASK = re.compile(
+    r"\b(?:we|our|us|ours|both|will|would|wants? to|plan(?:s|ned|ning)? to|going to|let's|booked|reserved|signed|paid"
+    r"|confirmed|decided|agreed|scheduled|ordered|arranged)\b|['’](?:ll|d)\b(?! rather)",
+    re.IGNORECASE,
+)
+_OF_A_PERSON = re.compile(r"^(?:i|my)\b|\b(?:i|me|my)\b", re.IGNORECASE)
+_SAME_STEM = 5
 
 
 class ExtractiveConsolidator:
@@ -49,11 +56,16 @@ def _shared_out(lines: Sequence[Line], blocks: Sequence[BlockView]) -> list[tupl
     A block that runs over drops its oldest lines that came from messages.
     """
     home = {text: i for i, block in reversed(list(enumerate(blocks))) for text in block.value.split("\n")}
-    described = [frozenset(content(block.description)) for block in blocks]
+    described = [_stems(block.description) for block in blocks]
     out: list[list[Line]] = [[] for _ in blocks]
+    last: tuple[int, tuple[int, ...]] = (0, ())
     for line in lines:
         at = home.get(line.text)
-        out[_best(line.text, blocks, described) if at is None else at].append(line)
+        if at is None:
+            beside = last[0] if set(last[1]) & set(line.sources) else None
+            at = _best(line.text, blocks, described, beside)
+        out[at].append(line)
+        last = at, line.sources
     for block, kept in zip(blocks, out, strict=True):
         while sum(len(line.text) + 1 for line in kept) - 1 > block.limit and kept:
             oldest = next((line for line in kept if line.sources), kept[0])
@@ -61,16 +73,27 @@ def _shared_out(lines: Sequence[Line], blocks: Sequence[BlockView]) -> list[tupl
     return list(zip(blocks, out, strict=True))
 
 
-def _best(text: str, blocks: Sequence[BlockView], described: Sequence[frozenset[str]]) -> int:
-    """The block that shares most words with ``text``; of equals, the user's for what a person says of themselves."""
-    words = set(content(text))
-    scope = "user" if _about_the_speaker(text) else "session"
-    scores = [(len(words & terms), block.scope == scope) for block, terms in zip(blocks, described, strict=True)]
+def _best(text: str, blocks: Sequence[BlockView], described: Sequence[frozenset[str]], beside: int | None) -> int:
+    """The block that shares most words with ``text``, or whose scope is that of what it is about.
+
+    A line that tells neither goes where the line before it went, when both come from one message.
+    """
+    words = _stems(text)
+    scope = _scope(text)
+    scores = [
+        len(words & terms) + 1.5 * (scope is not None and block.scope == scope) + 1.0 * (scope is None and i == beside)
+        for i, (block, terms) in enumerate(zip(blocks, described, strict=True))
+    ]
     return max(range(len(blocks)), key=lambda index: (scores[index], -index))
 
 
-def _about_the_speaker(text: str) -> bool:
-    lower = [token.lower for token in tokens(text)][:4]
-    if not lower or lower[0] not in ("i", "my", "we", "our"):
-        return False
-    return lower[0] in ("my", "our") or bool(_STATES & set(lower[1:]))
+def _scope(text: str) -> str | None:
+    exact = any(token.kind in ("number", "date") for token in tokens(text))
+    if exact or _OF_THE_TASK.search(text):
+        return "session"
+    return "user" if _OF_A_PERSON.search(text) else None
+
+
+def _stems(text: str) -> frozenset[str]:
+    """The beginnings of the words, so that "allergy" meets "allergic"."""
+    return frozenset(stem[:_SAME_STEM] for stem in content(text))

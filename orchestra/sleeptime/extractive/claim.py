@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from orchestra.core.sentences import sentences
 from orchestra.sleeptime.extractive import cues
 from orchestra.sleeptime.extractive.nouns import EMPTY_WORDS, content_tokens, noun_phrases, slot_terms
 from orchestra.sleeptime.extractive.predicates import predicate
@@ -50,6 +51,11 @@ class Claim:
 @lru_cache(maxsize=8192)
 def parse(text: str, cued: bool = False) -> Claim:
     """The claim of ``text``, a clause without openers. ``cued`` when what stood before it announced a change."""
+    first, *more = sentences(text) or [text]
+    if more and text.startswith(first):
+        claim = parse(first, cued)  # what a line goes on about is no slot of its own
+        terms = claim.terms.union(*(parse(sentence).terms for sentence in more))
+        return replace(claim, text=text, terms=terms)
     bare = _TAIL.sub("", text) or text
     cued = cued or bool(cues.CHANGE.search(text))
     phrases = noun_phrases(bare)

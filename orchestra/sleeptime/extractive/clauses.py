@@ -18,6 +18,8 @@ _JOINT = re.compile(
     r"|(?:,|;|\s[–—-])\s+(?:(?:and|but|so|now|actually|instead)[\s,]+)*(?=(?:it|that|they)(?:['’]s|['’]re| is"
     r"| are| will| should| has)\b.*)"
     r"|\s+but\s+(?:now\s+)?(?=(?:it|that|they)\b)"
+    r"|,\s+so\s+(?=[^,;]{2,40}\sit is\b)"
+    r"|,\s+which (?:is|was|means)\b[^,;]{0,40}?\s(?:because|since)\s+"
     r"|(?:,|;)\s*(?=(?:make (?:it|that)|scratch that|forget (?:it|that)|can you|could you|would you|is that"
     r"|is it|does that|do you|what|how|right\?|ok\?))",
     re.IGNORECASE,
@@ -28,10 +30,15 @@ _DEPENDENT = re.compile(
     r"|whenever|unless|given|according|until|even|whether|like|until|to)\b(?! me\b)(?!.*[,;])",
     re.IGNORECASE,
 )
+_ASIDE = re.compile(
+    r",\s*(?:by the way|i['’]d say|i guess|i suppose|i think|though|then|(?:just )?so you know|if that helps"
+    r"|talk (?:to you )?soon|luckily|unfortunately|sadly)(?=[.!]*$)",
+    re.IGNORECASE,
+)
 _IMPLICIT_START = re.compile(r"(?:it|that|they)\b", re.IGNORECASE)
 _HAS_VERB = re.compile(
     r"^(?:i|we|he|she|it|they|you|please|make|set|change|let's)\b|\b(?:is|are|was|were|am|will|has|have|had|be"
-    r"|do|does|did|can|could|would|should|no longer|used to)\b|['’](?:s|re|m|ve|ll|d)\b|n['’]t\b|\w{3,}(?:ed"
+    r"|do|does|did|can|could|would|should|no longer|used to)\b|['’](?:s|re|m|ve|ll|d)\b|n['’]t\b|\w{2,}(?:ed"
     r"|es)\b|:\s",
     re.IGNORECASE,
 )
@@ -110,7 +117,8 @@ def _clause(part: str, announced: bool, question: bool) -> Clause:
     old = ""
     if not question:
         part, old = _without_contrast(part)
-    part = part.strip(" ,;–—-")
+    part = _ASIDE.sub("", part.strip(" ,;–—-"))
+    part = part.rstrip("!") + "." if part.endswith("!") else part
     return Clause(part[:1].upper() + part[1:], cued, question, take_back, old)
 
 

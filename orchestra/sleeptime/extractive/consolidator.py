@@ -33,7 +33,7 @@ def consolidate(
         if line.text.strip() and (sources or not line.sources):
             work.ledger.add(line.text, sources, typed=not line.sources)
     if heard:
-        work.begin(heard[0].seq)
+        work.mind.begin(heard[0].seq)
     for message in heard:
         work.hear(message)
     return fitted(work.ledger.entries.values(), limit, frozenset(content(purpose)))

@@ -40,6 +40,7 @@ _PLAIN_WORD = _any(
     "uh+", "ah", "besides", "look", "listen", "quick note", "side note", "heads[ -]up", "just a heads[ -]up",
     "one (?:more|other|last) thing", "another thing", "note", "reminder", "first(?: of all)?", "second(?:ly)?",
     "finally", "also note", "good news", "bad news", "news", "for context", "some (?:context|background)",
+    "guess what", "ha(?:ha)*", "ugh", "oh and", "luckily", "unfortunately", "sadly", "honestly",
     "small detail", "a detail", "speaking of which", "as a reminder", "before i forget",
 )  # fmt: skip
 _PLAIN_PHRASE = _any(
@@ -56,7 +57,12 @@ _PLAIN_PHRASE = _any(
     "(?:i think|i believe|i guess|i suppose|i mean|i'd say)(?: that)?", "just (?=my\\b|our\\b)",
     "also (?=my\\b|our\\b|the\\b|i\\b|we\\b)", "as you (?:may )?know", "what you should know is(?: that)?",
     "(?:the )?(?:thing|fact|truth) is(?: that)?", "it's worth (?:noting|knowing)(?: that)?",
-    "worth (?:noting|knowing)(?: that)?",
+    "worth (?:noting|knowing)(?: that)?", "honestly", "oh and", "at least",
+    "(?:and|but|so)(?= (?:i|we|my|our|the|please|he|she|they|it|there|that)\\b)",
+    "(?:and|but|so)(?= (?:i|we|he|she|they|it|that)['’])", "(?:and|but|so)(?= (?-i:[A-Z]))",
+    "[a-z][^,;:.!?]{2,40}? (?:says?|said|told (?:me|us)|came back(?: to (?:me|us))?|confirmed|wrote(?: to (?:me|us))?)"
+    ":\\s+(?=(?:i|we|my|our|the|they|it)\\b)",
+    "(?:(?:good|bad|great|sad|some|big|small) )?(?:news|update|word) from [^,;:.!?]{2,40}:\\s+",
 )  # fmt: skip
 _SEPARATOR = r"(?:\s*[,:;.!–—-]+\s*|\s*$)"
 
@@ -88,7 +94,7 @@ HEDGE = _compile(
     r"|wonder(?:ed|ing)?"
     r"|not sure|unsure|what if|suppose|supposing|if (?:i|we|you|it|the|my)|i wish|imagine|debating|toying|almost|nearly"
     r"|tempted|hypothetically|in theory|would (?:it|that)|could be|some(?:one|body) (?:said|suggested|told)|i heard"
-    r"|was going to|were going to|can't decide|not decided|undecided|hop(?:e|ing) to|would love to)\b"
+    r"|probably|was going to|were going to|can't decide|not decided|undecided|hop(?:e|ing) to|would love to)\b"
 )
 ASKED_FOR = _compile(r"\b(?:what|which|who)(?:'s| is| are| was) your (?P<np>[^,;?]{2,40})\?$")
 MUSING = _compile(

@@ -88,7 +88,8 @@ class Ledger:
         """The line about the same slot as ``claim``, and whether it states the same value."""
         best: Entry | None = None
         top = 0.0
-        for entry in self.near(claim.terms | claim.slot):
+        gone = frozenset(token.stem for token in tokens(old) if token.kind != "function")
+        for entry in self.near(claim.terms | claim.slot | gone):
             score = self._slot_score(claim, entry.claim, old)
             if score > 0.0:
                 score += 0.15 * self._likeness(claim, entry.claim)
@@ -108,12 +109,15 @@ class Ledger:
             shared = (new.terms & line.terms) - gone
             if shared or new.form == "implicit":
                 return 0.9 + 0.01 * len(shared)
+            if gone == frozenset(token.stem for token in tokens(line.value) if token.kind != "function"):
+                return 0.6
         new_named, line_named = new.form in ("named", "set"), line.form in ("named", "set")
         if new_named and line_named:
             return self._named_score(new, line, cued)
         if new.terms == line.terms:
             return 1.0
-        if new_named and cued and new.slot <= line.terms and len(line.terms - new.slot) <= 3:
+        brief = len(line.terms - new.slot) <= 3
+        if new_named and cued and new.slot <= line.terms and (brief or (new.form == "set" and kinds_met(new, line))):
             return 0.6
         if line_named and line.slot <= new.terms and new.form != "implicit" and (cued or kinds_met(new, line)):
             return 0.6
@@ -255,7 +259,8 @@ class Ledger:
         found = [entry for entry in self.near(terms) if is_named(entry.claim) and entry.claim.slot <= terms]
         return max(found, key=lambda entry: (len(entry.claim.slot), entry.number), default=None)
 
-    def holding(self, phrase: str) -> Entry | None:
-        """The newest line that has all words of ``phrase``."""
+    def holding(self, phrase: str, *, besides: Entry | None = None) -> Entry | None:
+        """The newest line but ``besides`` that has all words of ``phrase``."""
         terms = frozenset(token.stem for token in tokens(phrase) if token.kind != "function")
-        return next((entry for entry in self.near(terms) if terms <= entry.claim.terms), None) if terms else None
+        found = (entry for entry in self.near(terms) if terms <= entry.claim.terms and entry is not besides)
+        return next(found, None) if terms else None

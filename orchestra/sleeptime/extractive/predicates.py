@@ -66,6 +66,8 @@ def predicate(text: str) -> Predicate | None:
         return None
     verb = pieces[at]
     family = _FAMILIES.get(verb.stem, verb.stem)
+    if family == "@place" and pieces[at + 1 : at + 2] and pieces[at + 1].lower in ("on", "for", "with"):
+        family = verb.stem  # "settled on A"
     if _ARTICLE.search(text[: verb.start]) and any(token.lower in _COPULAS for token in pieces[first:at]):
         family = "be"  # "is a plumber"
     after = pieces[at + 1 :]

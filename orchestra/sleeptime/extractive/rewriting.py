@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 
+from orchestra.core.sentences import sentences
 from orchestra.core.terms import Token, TokenKind, tokens
 from orchestra.sleeptime.extractive.claim import Claim, parse
 
 
 def with_value(line: Claim, value: str, old: str) -> str:
     """The text of ``line`` with ``value`` in the place of its value (of ``old``, when the line has it)."""
+    first = sentences(line.text)[0]
+    if first != line.text and not (old and old.lower() in line.text[len(first) :].lower()):
+        line = parse(first)  # what it went on about was said of the old value
     text = _put(line, value, old)
     return text + "." if line.text.endswith(".") and text[-1:].isalnum() else text
 
@@ -19,7 +23,7 @@ def _put(line: Claim, value: str, old: str) -> str:
     line = _present(line)
     text = line.text
     if old and (at := text.lower().find(old.lower())) >= 0:
-        return text[:at] + value + text[at + len(old) :]
+        return _joined(text, (at, at + len(old)), value)
     kinds = _kinds(value)
     whole = line.form != "verb" and bool(line.value) and len(tokens(value)) > 1
     for kind in ("date", "number"):
@@ -46,6 +50,9 @@ def _joined(text: str, span: tuple[int, int], value: str) -> str:
     lead, _, rest = value.partition(" ")
     if rest and before.lower().endswith((" " + lead.lower(),)):
         value = rest  # "on" + "on Thursday"
+    head, _, last = value.rpartition(" ")
+    if head and re.match(rf"\s+{re.escape(last)}\b", text[span[1] :], re.IGNORECASE):
+        value = head  # "14 drels" + "drels"
     return text[: span[0]] + value + text[span[1] :]
 
 

@@ -6,12 +6,14 @@ import re
 from functools import lru_cache
 
 from orchestra.core.sentences import words
+from orchestra.core.smalltalk import is_opinion, is_small_talk
 from orchestra.core.terms import tokens
 from orchestra.sleeptime.extractive import cues
 from orchestra.sleeptime.extractive.claim import Claim, parse
 
 KEEP = 1.5
 _FIRST_PERSON = re.compile(r"\b(?:i|my|we|our|mine|ours|me|us)\b", re.IGNORECASE)
+_ROUGHLY = re.compile(r"^(?:about|around|roughly|some|at least|at most)\s+\d+\s+\w", re.IGNORECASE)
 _WORN = words(
     "good great nice cool awesome amazing wonderful thank sound help perfect sur welcom glad happy sorry wow"
     " haha lol lov interest thing day tim morn bye see talk soon tak car chat fin lovely bit feel gues think"
@@ -41,6 +43,8 @@ def of_claim(claim: Claim) -> float:
         score += 1.0 if claim.owner else 0.0
     if _FIRST_PERSON.search(text):
         score += 0.5
+    if claim.form == "loose" and _ROUGHLY.match(text):
+        score += 0.5
     kinds = {token.kind for token in telling}
     score += 0.5 * ("number" in kinds) + 0.5 * ("name" in kinds) + 0.5 * ("date" in kinds)
     if cues.PREFERENCE.search(text):
@@ -53,6 +57,8 @@ def of_claim(claim: Claim) -> float:
         score -= 0.75
     if cues.EPHEMERAL.search(text) and claim.form != "named":
         score -= 1.0
+    if is_opinion(text) if claim.form in ("named", "set") else is_small_talk(text):
+        score -= 3.0
     if len(text) > 240:
         score -= 0.5
     return score

@@ -36,8 +36,8 @@ _SUBJECT_WORDS = re.compile(r"^(?:it|that|this|these|those|there|they)$", re.IGN
 _SET = re.compile(
     r"^(?:(?:please|let's|let us|we|i|i've|we've|i have|we have|i'll|we'll|i(?:'d| would) (?:like"
     r"|love) (?:you )?to|i (?:want|need)(?: you)? to|i had to"
-    r"|we had to|(?:we|i)(?:'ve| have)? decided to|can you|could you|would you|will you|go ahead and|just|now"
-    r"|also|recently|since|finally|then"
+    r"|we had to|(?:we|i) can|(?:we|i)(?:'ve| have)? decided to|can you|could you|would you|will you|go ahead and"
+    r"|just|now|also|recently|since|finally|then"
     r"|better|should|had)\s+)*(?P<verb>make|made|set|chang(?:e|ed)|switch(?:ed)?|mov(?:e|ed)|updat(?:e|ed)"
     r"|bump(?:ed)?|rais(?:e|ed)"
     r"|lower(?:ed)?|shift(?:ed)?|push(?:ed)?|bring|brought|put|adjust(?:ed)?|increas(?:e|ed)|decreas(?:e|ed)"
@@ -247,7 +247,9 @@ def _set(text: str) -> Found | None:
 
 
 def _copula(text: str) -> Found | None:
-    match = _FULL_COPULA.search(text) or _THIN_COPULA.search(text)
+    match, thin = _FULL_COPULA.search(text), _THIN_COPULA.search(text)
+    if thin and (match is None or (thin.start() < match.start() and _SUBJECT_WORDS.match(text[: thin.start()]))):
+        match = thin  # "it's going to be"
     if not match or match.start() > 90:
         return None
     np = text[: match.start()].strip()

@@ -5,7 +5,7 @@ import pytest
 from orchestra.core.messages import Message
 from orchestra.core.model import Delta, Model, ModelReply, ModelRequest, ToolSpec
 from orchestra.core.tokens import message_tokens
-from orchestra.models.extractive import NOTED, NOTHING, WHAT_I_AM, ExtractiveModel
+from orchestra.models.extractive import HEARD, NOTED, NOTHING, UNANSWERED, WHAT_I_AM, ExtractiveModel
 
 
 def request(
@@ -24,6 +24,7 @@ def answer(question: str, *, block: str = "", history: tuple[tuple[str, str], ..
     return ExtractiveModel().answer(request(question, block=block, history=history))
 
 
+BEGUN = (("user", "Hi."), ("assistant", "Hello."))
 BLOCK = "\n".join(
     (
         "I am Ana.",
@@ -85,9 +86,29 @@ def test_what_it_does_not_know_it_says() -> None:
 
 
 def test_a_statement_is_quoted_back() -> None:
-    assert answer("Hi! My zorbel is 1200 drels on Friday. Thanks.") == f"{NOTED}My zorbel is 1200 drels on Friday."
+    noted = f"{NOTED}My zorbel is 1200 drels on Friday."
+    assert answer("Hi! My zorbel is 1200 drels on Friday. Thanks.", history=BEGUN) == noted
     assert answer("Hello!") == WHAT_I_AM
+    assert answer("I'm so excited. That sounds great!", history=BEGUN) == HEARD
+    joined = "I've booked the zorbel. It's called Flarn House, 3 drels a day."
+    assert answer("I've booked the zorbel! It's called Flarn House, 3 drels a day.", history=BEGUN) == NOTED + joined
+    assert (
+        answer("My zorbel is 12. Is that much?", history=(("assistant", "Hm."),))
+        == f"{NOTED}My zorbel is 12. {UNANSWERED}"
+    )
     assert ExtractiveModel().answer(ModelRequest(())) == WHAT_I_AM
+
+
+def test_what_it_is_it_says_first_and_when_asked() -> None:
+    assert answer("My zorbel is 12.") == f"{NOTED}My zorbel is 12. {WHAT_I_AM}"
+    assert answer("What is a plimt?") == f"{NOTHING} {WHAT_I_AM}"
+    assert answer("What is a plimt?", history=BEGUN) == NOTHING
+    assert answer("Are you a robot?", history=BEGUN) == answer("Who are you?", history=BEGUN) == WHAT_I_AM
+
+
+def test_a_line_of_a_block_is_quoted_whole() -> None:
+    line = "I've booked the zorbel in Blick. It's called Flarn House."
+    assert answer("Which zorbel did I book in Blick?", block=line, history=BEGUN) == line
 
 
 def test_what_do_you_know_about_me() -> None:
