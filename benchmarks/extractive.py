@@ -1,9 +1,10 @@
 """Scores the extractive consolidator: ``python benchmarks/extractive.py [--data DIR]``.
 
-Three tables. *Worlds*: facts, then facts that contradict some of them (needs ``letta_worlds_dev.jsonl``).
+Four tables. *Worlds*: facts, then facts that contradict some of them (needs ``letta_worlds_dev.jsonl``).
 *Dialogues*: evidence recall of the block after long conversations (needs ``locomo_dev.json``). *Slots*: generated
-conversations about invented slots. Sample data is looked for in ``--data``, ``$ORCHESTRA_DATA`` and ``../shared/data``
-beside the repository; a table whose data is missing is left out with a line that says so.
+conversations about invented slots. *Gold*: the short dialogues of ``tests/data/dialogues``. Sample data is looked for in
+``--data``, ``$ORCHESTRA_DATA`` and ``../shared/data`` beside the repository; a table whose data is missing is left out
+with a line that says so.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from orchestra.core.terms import content  # noqa: E402
 from orchestra.sleeptime.extractive import Line, Said, consolidate  # noqa: E402
+from tests.unit.sleeptime.dialogues import load, names, outcome, remembered  # noqa: E402
 from tests.unit.sleeptime.slots import HELD_OUT, REVIEWED, TUNED, Phrases, conversation, score  # noqa: E402
 
 Consolidate = Callable[[Sequence[Line], Sequence[Said], int], tuple[Line, ...]]
@@ -225,6 +227,18 @@ def report(data: Path | None, seeds: int) -> Iterator[str]:
             s2 = slots(phrases, seeds=seeds, run=run)
             shares = f"{s2['fresh']:.3f}  {s2['stale']:.3f}  {s2['left']:>21.3f}  {s2['noise']:>11.2f}"
             yield f"{name:<26} {label:>10}  {shares}"
+    yield "\ngold                        dialogue (use)            stands   left  answers  other lines"
+    for name in ARMS:
+        for dialogue in map(load, names()):
+            lines = remembered(dialogue, supersede=name == "superseding")
+            got = outcome(dialogue, lines)
+            stands = f"{len(dialogue.stand) - len(got.missing)}/{len(dialogue.stand)}"
+            left, right = (
+                f"{len(got.left)}/{len(dialogue.gone)}",
+                f"{len(dialogue.ask) - len(got.wrong)}/{len(dialogue.ask)}",
+            )
+            label = f"{dialogue.name} ({dialogue.use})"
+            yield f"{name:<27} {label:<24} {stands:>7} {left:>6} {right:>8}  {len(got.other):>5} of {len(lines)}"
 
 
 if __name__ == "__main__":
