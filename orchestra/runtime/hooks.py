@@ -15,12 +15,14 @@ method                  arguments                                     writable, 
 ======================  ============================================  ==========================
 
 ``before_tool`` may raise :class:`ToolError`: the tool does not run and the model gets its text as an error result.
+What ``after_run`` raises is logged and changes nothing: the turn is stored by then.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -28,6 +30,7 @@ from typing import TypeVar
 from orchestra.memory.state import AgentState
 
 T = TypeVar("T")
+_log = logging.getLogger("orchestra")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,16 @@ class Hooks:
         """Call all hooks that have the method ``name``."""
         for hook in self._order(name):
             await self._one(hook, name, *arguments)
+
+    async def tell(self, name: str, *arguments: object) -> None:
+        """As :meth:`call`, when all is stored and there is an answer to give: a hook that raises is only logged."""
+        for hook in self._order(name):
+            try:
+                await self._one(hook, name, *arguments)
+            except Exception as error:
+                run = self._context.run_id
+                which = f"{type(hook).__name__}.{name}"
+                _log.warning("run %s: %s: %s: %s", run, which, type(error).__name__, error)
 
     async def change(self, name: str, value: T, *arguments: object) -> T:
         """Call them in turn; each may replace ``value``, its last argument."""

@@ -185,7 +185,7 @@ class Serving:
             raise
         if interrupted:
             raise asyncio.CancelledError
-        await context.hooks.call("after_run", result)
+        await context.hooks.tell("after_run", result)
         return result
 
     async def _commit(
@@ -303,7 +303,7 @@ class Serving:
         if interrupted:
             raise asyncio.CancelledError
         result = turn.result(outcome, turn.finished_messages(outcome), turn=1, host=host.id)
-        await context.hooks.call("after_run", result)
+        await context.hooks.tell("after_run", result)
         return result
 
     # --- both -----------------------------------------------------------------------------------------------------
