@@ -3,8 +3,8 @@
 Four tables. *Worlds*: facts, then facts that contradict some of them (needs ``letta_worlds_dev.jsonl``).
 *Dialogues*: evidence recall of the block after long conversations (needs ``locomo_dev.json``). *Slots*: generated
 conversations about invented slots. *Gold*: the short dialogues of ``tests/data/dialogues``. Sample data is looked for
-in ``--data``, ``$ORCHESTRA_DATA`` and ``../shared/data`` beside the repository; a table whose data is missing is left out
-with a line that says so.
+in ``--data``, ``$ORCHESTRA_DATA`` and ``../shared/data`` beside the repository; a table whose data is missing is left
+out with a line that says so.
 """
 
 from __future__ import annotations
