@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 
 import psutil
 import ray
 
-from orchestra.cluster.envelope import Call, Failed, Lacking, as_failed, call_in, packed
+from orchestra.cluster.code_path import extend_path
+from orchestra.cluster.envelope import Call, Failed, HostStopped, Lacking, as_failed, call_in, packed
 from orchestra.cluster.event_batches import in_batches
 from orchestra.cluster.host_functions import Bundle, HostFunctions
 from orchestra.cluster.host_settings import HostSettings
@@ -37,10 +38,7 @@ class AgentHost:
 
     def __init__(self, settings: HostSettings) -> None:
         self._settings = settings
-        for path in settings.code:
-            for folder in (path.parent, path) if path.is_dir() else (path.parent,):
-                if folder.is_dir() and str(folder) not in sys.path:
-                    sys.path.append(str(folder))
+        extend_path(settings.code)
         self._loop = asyncio.get_running_loop()
         self._functions = HostFunctions()
         self._stack = AsyncExitStack()
@@ -99,7 +97,7 @@ class AgentHost:
         if self._host is None:
             await self._looked.wait()
         if self._stopped:
-            raise HostUnavailable(self._settings.name, "it was stopped")
+            raise HostStopped(self._settings.name, "it was stopped")
         if self._host is None:
             raise self._problem or HostUnavailable(self._settings.name, "it has not started")
         return self._host
@@ -164,9 +162,15 @@ class AgentHost:
         """A program has gone, and what it registered by value with it."""
         self._functions.forget(owner)
 
-    async def stop(self) -> None:
-        """Leave the cluster: free the threads at once, let go of the server."""
+    async def stop(self, drain: float = 0.0) -> None:
+        """Leave the cluster: free the threads at once, let go of the server. New runs go elsewhere from now on.
+
+        What is under way has ``drain`` seconds to end.
+        """
         self._stopped = True
+        until = time.monotonic() + drain
+        while self._host is not None and self._host.active and time.monotonic() < until:  # noqa: ASYNC110 - none tells
+            await asyncio.sleep(0.02)
         self._opening.cancel()
         await asyncio.gather(self._opening, return_exceptions=True)
         self._looked.set()
@@ -192,7 +196,7 @@ class AgentHost:
     def _status(self) -> HostStatus:
         host, settings = self._host, self._settings
         return HostStatus(
-            name=f"{settings.role}-{settings.number}",
+            name=settings.actor_name,
             role=settings.role,
             id="" if host is None else host.id,
             alive=host is not None and not self._stopped,

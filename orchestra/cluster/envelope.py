@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from orchestra.core.errors import OrchestraError
+from orchestra.core.errors import HostUnavailable, OrchestraError
 from orchestra.core.events import RunEvent
 from orchestra.core.result import RunResult
 from orchestra.runtime.request import RunRequest
@@ -46,6 +46,10 @@ class Failed:
     """The call raised a typed error."""
 
     error: OrchestraError
+
+
+class HostStopped(HostUnavailable):
+    """The host is leaving and did nothing; another one will serve the call."""
 
 
 Answer: TypeAlias = RunResult | Lacking | Failed

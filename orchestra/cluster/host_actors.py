@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
@@ -13,6 +14,7 @@ from orchestra.cluster.agent_host import AgentHost
 from orchestra.cluster.envelope import Failed
 from orchestra.cluster.host_settings import HostSettings
 from orchestra.cluster.host_status import HostStatus
+from orchestra.core.cluster import ClusterConfig
 from orchestra.core.errors import ClusterError, OrchestraError
 
 #: Calls of one host that may be queued in Ray besides those that the host admits; status and cancel have a group of
@@ -21,6 +23,7 @@ _SPARE_PLACES = 1000
 #: What a test arms in a host; everything else that a host needs is in its settings.
 _PASSED_ON = ("ORCHESTRA_FAILPOINT",)
 START_SECONDS = 120.0
+STOP_SECONDS = 10.0
 
 
 class Remote(Protocol):
@@ -64,7 +67,7 @@ def make(settings: HostSettings, *, detached: bool, code: Sequence[str] = ()) ->
     options: dict[str, object] = {}
     if detached:
         options |= {
-            "name": actor_name(settings),
+            "name": settings.actor_name,
             "namespace": ray_namespace(settings.namespace),
             "lifetime": "detached",
             "get_if_exists": True,
@@ -80,17 +83,40 @@ def make(settings: HostSettings, *, detached: bool, code: Sequence[str] = ()) ->
     return cast("Actor", kind.options(**options).remote(settings))
 
 
-def find(settings: HostSettings) -> Actor | None:
-    """The detached host of that name, or ``None``."""
+def shipped(config: ClusterConfig) -> list[str]:
+    """What Ray copies to the hosts: ``code:``, unless Ray is one that we start here, where it can be read in place."""
+    return [] if config.ray.address == "local" else [str(path) for path in config.code]
+
+
+def find(namespace: str, name: str) -> Actor | None:
+    """The detached host of that name (``primary-0``), or ``None``."""
     try:
-        return cast("Actor", ray.get_actor(actor_name(settings), namespace=ray_namespace(settings.namespace)))
+        return cast("Actor", ray.get_actor(name, namespace=ray_namespace(namespace)))
     except ValueError:
         return None
 
 
-def actor_name(settings: HostSettings) -> str:
-    """The name of a detached host."""
-    return f"{settings.role}-{settings.number}"
+def all_detached(namespace: str) -> list[Actor]:
+    """All detached hosts of a namespace."""
+    listed = ray.util.list_named_actors(all_namespaces=True)
+    names = sorted(item["name"] for item in listed if item["namespace"] == ray_namespace(namespace))
+    return [actor for name in names if (actor := find(namespace, name)) is not None]
+
+
+async def stop(actors: Sequence[Actor], *, drain: float = 0.0, seconds: float = STOP_SECONDS) -> None:
+    """Let hosts leave, so that their threads are free at once; then end their processes.
+
+    ``drain``: how long, in seconds, runs that are under way may take to end before that; later ones go on elsewhere.
+    """
+
+    async def one(actor: Actor) -> None:
+        with contextlib.suppress(TimeoutError, ray.exceptions.RayError):  # else it is dead when its heartbeat ends
+            async with asyncio.timeout(drain + seconds):
+                await actor.stop.remote(drain)
+        with contextlib.suppress(TimeoutError, ray.exceptions.RayError):
+            ray.kill(actor)
+
+    await asyncio.gather(*(one(actor) for actor in actors))
 
 
 def ray_namespace(namespace: str) -> str:

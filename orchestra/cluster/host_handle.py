@@ -18,6 +18,7 @@ from orchestra.core.errors import HostFull
 T = TypeVar("T")
 
 PING_SECONDS = 5.0
+FIRST_PING_SECONDS = 0.3
 RETURN_PAUSE = 0.1
 CANCEL_SECONDS = 10.0
 
@@ -144,19 +145,23 @@ class HostHandle:
 
     async def returned(self) -> None:
         """Wait until it answers again (Ray restarts it), as whatever incarnation; then ``up``."""
+        patience = FIRST_PING_SECONDS
         while True:
             try:
-                async with asyncio.timeout(PING_SECONDS):
+                async with asyncio.timeout(patience):
                     status = cast("HostStatus", await self.actor.status.remote())
                 if status.alive:
                     self.id = status.id
                     self.up.set()
                     return
             except ActorDiedError:
-                found = await asyncio.to_thread(lambda: find(self._settings))
+                found = await asyncio.to_thread(lambda: find(self._settings.namespace, self.name))
                 self.actor = found or self.actor
             except (TimeoutError, RayError):
                 pass
+            # A call to an actor that is just being restarted may hang; one sent later is answered. But a busy machine
+            # is slow, so each one gets more time than the one before.
+            patience = min(PING_SECONDS, patience * 1.5)
             await asyncio.sleep(RETURN_PAUSE)
 
     async def status(self) -> HostStatus | None:

@@ -30,26 +30,33 @@ class HostSettings:
     version: str = ""
 
     @property
+    def actor_name(self) -> str:
+        """``primary-0``."""
+        return f"{self.role}-{self.number}"
+
+    @property
     def name(self) -> str:
         """``primary-0@launch``; an incarnation's id is this, another ``@``, and a part that is new with each start."""
-        return f"{self.role}-{self.number}@{self.launch}"
+        return f"{self.actor_name}@{self.launch}"
 
 
-def settings_for(config: ClusterConfig, launch: str, version: str = "") -> list[HostSettings]:
-    """All hosts of a cluster, the primary ones first."""
-    roles: list[tuple[Role, int]] = [("primary", number) for number in range(config.hosts.primary)]
-    roles += [("sleeptime", number) for number in range(config.hosts.sleeptime)]
-    return [
-        HostSettings(
-            role,
-            number,
-            launch,
-            config.namespace,
-            config.redis,
-            config.data_dir,
-            config.code,
-            config.hosts,
-            version,
-        )
-        for role, number in roles
-    ]
+def settings_of(name: str, config: ClusterConfig, launch: str, version: str) -> HostSettings:
+    """The host ``name`` (``primary-0``) of a cluster."""
+    role, _, number = name.partition("-")
+    return HostSettings(
+        "primary" if role == "primary" else "sleeptime",
+        int(number),
+        launch,
+        config.namespace,
+        config.redis,
+        config.data_dir,
+        config.code,
+        config.hosts,
+        version,
+    )
+
+
+def host_names(config: ClusterConfig) -> tuple[str, ...]:
+    """The names of all hosts of a cluster, the primary ones first."""
+    primary = (f"primary-{number}" for number in range(config.hosts.primary))
+    return (*primary, *(f"sleeptime-{number}" for number in range(config.hosts.sleeptime)))

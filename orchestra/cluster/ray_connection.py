@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import ray
@@ -27,22 +29,30 @@ class RayConnection:
         self._open = True
 
     @classmethod
-    def open(cls, config: ClusterConfig, *, address: str | None = None) -> RayConnection:
+    def open(cls, config: ClusterConfig, *, address: str | None = None, auth_mode: str = "") -> RayConnection:
         """Start or join, as ``config.ray`` says; ``address`` joins that one. Blocks for some seconds.
+
+        ``auth_mode`` is the ``RAY_AUTH_MODE`` of the Ray at ``address``, where it is known.
 
         Raises:
             ClusterError: Ray does not start or does not answer.
             ConfigError: the embedded server and a Ray of several machines.
         """
         global _uses, _ours
+        wanted = address or config.ray.address
         with _lock:
             if not ray.is_initialized():
-                _connect(config, address or config.ray.address)
+                _connect(config, wanted, auth_mode)
                 _ours = True
+            elif re.fullmatch(r"[^/]+:\d+", wanted) and wanted != current_address():
+                raise ClusterError(
+                    f"this process is connected to Ray at {current_address()}, and {wanted} is wanted; Ray has one "
+                    "connection per process: use another process"
+                )
             _uses += 1
         connection = cls()
         try:
-            _check_server(config)
+            check_server(config, [node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]])
         except BaseException:
             connection.close()
             raise
@@ -61,7 +71,7 @@ class RayConnection:
                 ray.shutdown()
 
 
-def _connect(config: ClusterConfig, address: str) -> None:
+def _connect(config: ClusterConfig, address: str, auth_mode: str) -> None:
     options: dict[str, object] = {
         "address": address,
         "namespace": f"orchestra-{config.namespace}",
@@ -69,6 +79,8 @@ def _connect(config: ClusterConfig, address: str) -> None:
         "configure_logging": False,
     }
     variables = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+    if auth_mode:
+        variables |= {"RAY_AUTH_MODE": auth_mode}
     if address == "local":
         options |= {
             "include_dashboard": False,
@@ -76,16 +88,38 @@ def _connect(config: ClusterConfig, address: str) -> None:
             "object_store_memory": config.ray.object_store_mb << 20,
         }
         # Ray would turn tokens on by itself, write one into the home directory and leave the mode in the environment.
-        variables |= {"RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "disabled")}
+        variables |= {"RAY_AUTH_MODE": local_auth_mode()}
         variables |= {"RAY_USAGE_STATS_ENABLED": os.environ.get("RAY_USAGE_STATS_ENABLED", "0")}
     try:
-        with _environment(variables):
+        with _environment(variables), _quiet():
             ray.init(**options)
     except Exception as error:
         if ray.is_initialized():
             ray.shutdown()
         what = "a private Ray does not start" if address == "local" else f"Ray at {address} cannot be joined"
         raise ClusterError(f"{what}: {error}") from None
+
+
+def local_auth_mode() -> str:
+    """``RAY_AUTH_MODE`` of a Ray that we start: what the user set, else ``disabled``."""
+    return os.environ.get("RAY_AUTH_MODE") or "disabled"
+
+
+def current_address() -> str:
+    """Where the Ray is that this process is connected to, ``host:port``."""
+    return str(ray.get_runtime_context().gcs_address)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Ray's remark that it sets no signal handler, which is what we want when it starts on a thread."""
+    logger = logging.getLogger("ray._private.worker")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 @contextmanager
@@ -101,11 +135,10 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _check_server(config: ClusterConfig) -> None:
-    if config.redis.url != "embedded":
-        return
-    machines = sorted({node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]})
-    if len(machines) > 1:
+def check_server(config: ClusterConfig, addresses: Iterable[str]) -> None:
+    """Raises :class:`ConfigError` when the nodes' addresses are of several machines and the server is embedded."""
+    machines = sorted(set(addresses))
+    if config.redis.url == "embedded" and len(machines) > 1:
         raise ConfigError(
             f"the embedded server listens on one machine only, and Ray runs on {len(machines)} ({', '.join(machines)})",
             field="redis.url",

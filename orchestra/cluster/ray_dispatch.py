@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import ray
 
-from orchestra.cluster.envelope import Call, Failed, Lacking, answer_in, item_in, packed
+from orchestra.cluster.envelope import Call, Failed, HostStopped, Lacking, answer_in, item_in, packed
 from orchestra.cluster.function_bundle import FunctionBundle
 from orchestra.cluster.host_handle import HostHandle, HostLost
 from orchestra.cluster.host_status import HostStatus
@@ -173,6 +173,8 @@ class RayDispatcher:
         """What to do before the request is sent again; raises what the caller is to get."""
         if isinstance(answer, Lacking):
             await self._teach(handle)
+        elif isinstance(answer.error, HostStopped):
+            await route.lost(handle, HostLost(answer.error.problem))
         elif isinstance(answer.error, Fenced):
             await route.pause(answer.error)  # somebody else took the thread over: ask for this run's end again
         else:
