@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
@@ -13,7 +14,7 @@ from orchestra.core.errors import InputError, RunNotFound
 from orchestra.core.events import RunEvent
 from orchestra.core.jsontext import loads
 from orchestra.core.messages import Input, Message, as_messages
-from orchestra.core.names import check_session
+from orchestra.core.names import check_session, split_thread
 from orchestra.core.result import RunResult
 from orchestra.memory.blocks import Blocks
 from orchestra.memory.scopes import scoped_id, scoped_ref
@@ -26,7 +27,10 @@ from orchestra.runtime.request import RunRequest
 from orchestra.runtime.sealed import Sealed
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import DefinitionStore
+from orchestra.store.pass_store import PassStore
 from orchestra.store.run_store import RunStore
+
+DRAIN_SECONDS = 0.02
 
 
 @runtime_checkable
@@ -159,6 +163,21 @@ class Client:
         sealed = Sealed.of(invocation_state)
         request = replace(stored_request(run), needs_invocation_state=sealed is not None)
         return await self.dispatcher.run(request, sealed)
+
+    async def drain(self, session_id: str | None = None, *, seconds: float = 60.0) -> None:
+        """Wait until no sleep-time pass is due or at work (of one session, or of the namespace).
+
+        For programs and tests that want to see what memory becomes; a turn never waits for a pass.
+
+        Raises:
+            TimeoutError: passes were still due after ``seconds``.
+        """
+        passes = PassStore(self.store)
+        async with asyncio.timeout(seconds):
+            while any(  # noqa: ASYNC110 - other processes do the passes
+                session_id in (None, split_thread(thread)[1]) for thread in await passes.pending()
+            ):
+                await asyncio.sleep(DRAIN_SECONDS)
 
     async def cancel(self, run_id: str) -> bool:
         """Stop a run at its next await; the log stays valid. False when no host serves it."""

@@ -19,7 +19,7 @@ from orchestra.core.model import Delta, ModelReply, ModelRequest, Usage
 
 
 class Recorder:
-    """Notes the city by a tool, then answers; each request is appended to a file together with the pid that served it."""
+    """Notes the city by a tool, then answers; each request goes into a file, with the pid that served it."""
 
     name = "recorder"
 

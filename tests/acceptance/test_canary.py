@@ -65,7 +65,7 @@ def stored(folder: Path) -> bytes:
 
 
 def places(folder: Path, ray_folder: Path, secret: str) -> list[str]:
-    """Where the secret is found: files of the run (append-only file, logs, output), Ray's folder, values in the server."""
+    """Where the secret is found: files of the run (append-only file, logs, output), Ray's folder, the server."""
     found = ["the server"] if secret.encode() in stored(folder) else []
     files = [file for root in (folder, ray_folder) for file in root.rglob("*") if file.is_file()]
     assert any("appendonly" in file.name for file in files)

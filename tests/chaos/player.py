@@ -1,6 +1,6 @@
-"""The program that the chaos tests kill: plays turns in one process, acknowledges each in a file, and goes on where it was.
+"""The program that the chaos tests kill: it plays turns, acknowledges each in a file, and goes on where it was.
 
-``python -m tests.chaos.player FOLDER TURNS``. Everything that is counted afterwards stands in files of FOLDER or in Redis.
+``python -m tests.chaos.player FOLDER TURNS``. What is counted afterwards stands in files of FOLDER or in Redis.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from orchestra import Runtime
 from orchestra.cluster.embedded import status
 from orchestra.memory.sessions import readable

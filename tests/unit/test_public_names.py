@@ -38,7 +38,7 @@ def test_names_of_the_test_doubles() -> None:
 
 
 def test_methods_of_the_runtime_and_its_blocks() -> None:
-    runtime = "start load sync register run stream resume cancel resource session blocks agents delete_agent hosts"
+    runtime = "start load sync register run stream resume drain cancel resource session blocks agents delete_agent hosts"
     assert [name for name in runtime.split() if not hasattr(Runtime, name)] == ["blocks"]  # made when it is entered
     blocks = (
         "create get list update append replace insert rethink attach detach log blame diff revert watch delete agents"
@@ -47,6 +47,7 @@ def test_methods_of_the_runtime_and_its_blocks() -> None:
 
 
 def test_importing_orchestra_starts_nothing_heavy() -> None:
-    code = "import sys, orchestra; print(*[m for m in ('ray', 'pydantic_ai', 'openai', 'torch', 'numpy') if m in sys.modules])"
+    heavy = ("ray", "pydantic_ai", "openai", "torch", "numpy")
+    code = f"import sys, orchestra; print(*[name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

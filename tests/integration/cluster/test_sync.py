@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from orchestra import Agent, Block, Runtime
 from orchestra.testing import ScriptedModel, reply
-
 from tests.servers import Server
 
 

@@ -6,15 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+
 from orchestra import Agent, ToolContext, tool
 from orchestra.core.errors import InputError, RunNotFound
 from orchestra.runtime.orphans import OrphanWatch
 from orchestra.store.connection import Store
 from orchestra.store.run_store import RunStore
 from orchestra.testing import ScriptedModel, call, reply
-
 from tests.hosts import Machines
-
 
 paused: list[asyncio.Task[object]] = []
 
