@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from orchestra.store.connection import Store
 
@@ -19,7 +21,11 @@ class EventFeed:
 
     def __init__(self, store: Store, key: str | None = None) -> None:
         self.store, self._key = store, key or store.keys.events
-        self._redis: Redis = Redis.from_url(store.url, decode_responses=True, protocol=2, socket_timeout=None)
+        # No patience of its own: who reads events looks again later, and must not hear of a lost server too late.
+        once = Retry(NoBackoff(), 1)
+        self._redis: Redis = Redis.from_url(
+            store.url, decode_responses=True, protocol=2, socket_timeout=None, retry=once
+        )
 
     async def close(self) -> None:
         """Close the connection."""

@@ -1,0 +1,139 @@
+"""Every script on a real cluster of three masters: an undeclared key, or one of another slot, is an error there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from importlib import resources
+
+import pytest
+
+from orchestra import Agent, Block, Sleeptime, ToolContext
+from orchestra.core.model import ModelReply, ModelRequest
+from orchestra.runtime.client import Client
+from orchestra.store.connection import Store
+from orchestra.store.pass_store import PassStore
+from orchestra.testing import FunctionModel, ScriptedModel, call, reply
+from tests.hosts import Machines
+from tests.integration.store.cluster import Cluster
+from tests.servers import binary
+from tests.sleeping import passes
+from tests.waiting import until
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    path = binary("valkey")
+    assert path is not None
+    made = Cluster(path)
+    yield made
+    made.stop()
+
+
+async def work(runtime: Client) -> None:
+    """Agents, blocks, passes, sessions: what makes every script run."""
+    fails = [True]
+
+    async def sleep(request: ModelRequest) -> ModelReply:
+        if fails:
+            fails.pop()
+            raise ValueError("once")
+        if request.messages[-1].role == "tool":
+            return reply(calls=[call("memory_finish_edits")])
+        return reply(calls=[call("core_memory_append", label="team", content="by the pass")])
+
+    async def note(ctx: ToolContext) -> str:
+        """Note."""
+        ctx.agent.state.increment("n")
+        await ctx.blocks.append("team", "by the tool")
+        return "noted"
+
+    model = ScriptedModel([reply(calls=[call("note")]), reply("ok")] * 3)
+    blocks = (Block(label="team", scope="shared"), Block(label="human", scope="user"))
+    sleeptime = Sleeptime(every=2, model=FunctionModel(sleep))
+    await runtime.register(Agent(name="a", model=model, tools=(note,), blocks=blocks, sleeptime=sleeptime))
+    lent = await runtime.blocks.create(Block(label="lent", value="one\ntwo"))
+    await runtime.blocks.attach("a", lent.id)
+    for edit in (
+        runtime.blocks.insert(lent.id, "three"),
+        runtime.blocks.replace(lent.id, "one", "1"),
+        runtime.blocks.rethink(lent.id, "all new", expected_version=3),
+        runtime.blocks.update(lent.id, metadata={"k": 1}),
+    ):
+        await edit
+    for _ in range(2):
+        result = await runtime.run("a", "go", session_id="s", user_id="ana")
+        assert result.status == "completed", result.error
+    assert (await runtime.run("a", "go", user_id="ana")).status == "completed"
+    await passes(runtime.store, 1)
+    session = runtime.session("s", "a")
+    await session.add_items([{"role": "user", "content": "added"}])
+    assert await session.pop_item() is not None
+    await session.clear_session()
+    await runtime.blocks.detach("a", lent.id)
+    assert (await runtime.blocks.list(agent="a"))[0].value == "by the tool\nby the tool\nby the tool\nby the pass"
+    await runtime.delete_agent("a", cascade=True)
+
+
+async def in_namespace(url: str, name: str, used: set[str]) -> None:
+    """All of it in one namespace; the scripts that were called are noted."""
+    store = await Store.open(url, name)
+    run, machines = store.run, Machines(store)
+
+    async def noting(script: str, *rest: object) -> object:
+        used.add(script)
+        return await run(script, *rest)  # type: ignore[arg-type]
+
+    async def gone() -> bool:
+        return not await PassStore(store).pending()
+
+    store.run = noting  # type: ignore[method-assign, assignment]
+    try:
+        host = await machines.host()
+        await machines.worker(host)
+        await work(machines.client_of(host))
+        await store.read("ZADD", store.keys.due, 0, "b|s")
+        await until("the pass of an agent without a definition is dropped", gone)
+    finally:
+        await machines.stop()
+        await store.close()
+
+
+async def test_all_scripts_run_on_a_cluster(cluster: Cluster) -> None:
+    """Three namespaces, so that each of the masters has its turn."""
+    used: set[str] = set()
+    names: dict[str, str] = {}
+    for number in range(100):
+        names.setdefault(cluster.url_of(f"orchestra:{{ns-{number}}}:log"), f"ns-{number}")
+    assert len(names) == 3
+    await asyncio.gather(*(in_namespace(url, name, used) for url, name in names.items()))
+    scripts = {path.name.removesuffix(".lua") for path in (resources.files("orchestra.store") / "lua").iterdir()}
+    assert {name for name in scripts if not name.startswith("_")} - used <= NOT_REACHED
+
+
+# A lease is renewed every five seconds, orphans are looked for after fifteen: these two are called below by hand.
+NOT_REACHED = {"renew", "orphan"}
+
+
+async def test_the_rarely_needed_scripts_too(cluster: Cluster) -> None:
+    name = "rare"
+    store = await Store.open(cluster.url_of(f"orchestra:{{{name}}}:log"), name)
+    try:
+        await store.read("ZADD", store.keys.due, 0, "a|s")
+        claim = await PassStore(store).claim("a|s", "h@1", "c")
+        assert claim is not None
+        assert await PassStore(store).renew(claim)
+        assert (await store.run("orphan", [store.keys.run("r"), store.keys.hosts], []))[0] == "ENDED"
+    finally:
+        await store.close()
+
+
+def test_no_script_makes_a_key_of_its_own() -> None:
+    """What a script touches came in as a key: nothing in them builds a name."""
+    for path in (resources.files("orchestra.store") / "lua").iterdir():
+        text = re.sub(r"--[^\n]*", "", path.read_text(encoding="utf-8"))
+        assert "orchestra:" not in text, path.name
+        for command, first in re.findall(r"redis\.call\('(\w+)'(?:, *([^,)]+))?", text):
+            if command not in ("TIME",):
+                assert re.match(r"KEYS\[|key|head|log|state|run|pass|block|hist|def|attach", first), (path.name, first)
