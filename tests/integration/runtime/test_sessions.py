@@ -135,6 +135,24 @@ async def test_any_session_id_is_safe(runtime: Runtime, session_id: str) -> None
     assert outputs == (["1", "3", "5"] if session_id == "s1" else ["1", "1", "3"])
 
 
+async def test_a_corrected_exchange_leaves_no_trace(runtime: Runtime) -> None:
+    """On a host that has the log in its cache; also when as much is added as was popped."""
+    model = FunctionModel(lambda request: f"re {request.messages[-1].text}")
+    await runtime.register(Agent(name="a", model=model))
+    for text in ("one", "wrong"):
+        await runtime.run("a", text, session_id="s")
+    session = runtime.session("s", "a")
+    for _ in range(2):
+        await session.pop_item()
+    assert (await runtime.run("a", "right", session_id="s")).turn == 2
+    assert texts(model.requests[-1]) == ["one", "re one", "right"]
+    for _ in range(2):
+        await session.pop_item()
+    await session.add_items([{"role": "user", "content": "two"}, {"role": "assistant", "content": "by hand"}])
+    await runtime.run("a", "three", session_id="s")
+    assert texts(model.requests[-1]) == ["one", "re one", "two", "by hand", "three"]
+
+
 async def test_a_pop_while_a_turn_runs(runtime: Runtime) -> None:
     """The turn is committed on the log as it then is; nothing of it is lost and what was popped stays popped."""
     going, on = asyncio.Event(), asyncio.Event()
