@@ -45,7 +45,8 @@ def ended_by(error: BaseException) -> int:
         _say(str(error))
         return error.exit_code
     if isinstance(error, typer.TyperException):
-        _say(error.format_message())
+        if message := error.format_message():  # a group without a command shows its help and has no message
+            _say(message)
         return error.exit_code
     what = f"unexpected {type(error).__name__}: {error}".removesuffix(": ")
     _say(f"{what} (a fault in Orchestra; please report it with what ORCHESTRA_DEBUG=1 shows, see CONTRIBUTING.md)")

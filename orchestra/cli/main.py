@@ -31,9 +31,13 @@ def orchestra(
 ) -> None:
     """A multi-agent runtime with shared memory: agents on Ray, memory in Redis, tidied in the background."""
     if version:
+        from importlib.metadata import PackageNotFoundError
         from importlib.metadata import version as version_of
 
-        print(f"orchestra {version_of('orchestra-runtime')}")
+        try:
+            print(f"orchestra {version_of('orchestra-runtime')}")
+        except PackageNotFoundError:
+            print("orchestra, not installed")
         raise typer.Exit
 
 

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestra.cli.places import cluster_of
+from orchestra.cli.places import agent_path, cluster_of
 from orchestra.cluster.scenario import PlayReport
 from orchestra.core.errors import OrchestraError
 from orchestra.core.yamltext import parse
@@ -64,11 +64,15 @@ def _cluster_option(report: PlayReport, given: Path | None) -> str:
 
 
 def _agent_name(report: PlayReport) -> str:
-    """The agent's file, as short as ``chat`` takes it."""
+    """The agent as ``chat`` finds it here: by its name where that leads to its file, else by the path."""
     scenario = report.loaded.scenario
     names = [agent.name for agent in report.loaded.agents]
     path = Path(report.loaded.directory, scenario.agents[names.index(scenario.run)]).resolve()
-    return scenario.run if path == Path("agents", f"{scenario.run}.md").resolve() else _near(path)
+    try:
+        known = agent_path(scenario.run, Path("agents")).resolve() == path
+    except OrchestraError:
+        known = False
+    return scenario.run if known else _near(path)
 
 
 def _near(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from types import TracebackType
+from typing import cast
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -23,13 +24,14 @@ TAIL = 6
 class PlayScreen:
     """Prints the progress of a play; on a terminal the answer that is coming is shown as it grows."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, ray: bool) -> None:
         self._console = console
         self._width = width_of(console)
-        self._live: Live | None = None
+        self._ray, self._live = ray, cast("Live | None", None)
         self._agent, self._user, self._answer, self._day = "", "user", "", ""
 
     def __enter__(self) -> PlayScreen:
+        self._busy("starting Ray and Redis" if self._ray else "starting Redis")
         return self
 
     def __exit__(

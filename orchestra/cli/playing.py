@@ -44,7 +44,7 @@ def run(
 
     path = scenario_path(scenario)
     loaded = load_scenario(path, overrides=set_ or [], cluster=cluster)
-    with PlayScreen(err()) as screen:
+    with PlayScreen(err(), ray=not inline) as screen:
         report = run_async(_play(loaded, screen.tell, fresh=fresh, inline=inline))
     steps = next_steps(report, given=scenario, cluster=cluster, inline=inline)
     if json:

@@ -22,7 +22,7 @@ from orchestra.core.names import derived_id
 from orchestra.core.result import RunResult
 from orchestra.memory.session_list import delete_session
 from orchestra.memory.sessions import Session
-from orchestra.models.registry import describe_auto
+from orchestra.models.registry import describe_auto, resolve
 from orchestra.runtime.scenario_file import LoadedScenario
 from orchestra.store.pass_store import PassStore
 from orchestra.store.run_store import RunStore
@@ -57,10 +57,12 @@ class ScenarioPlayer:
         found, not repeated.
 
         Raises:
+            ModelNotConfigured: an agent names a provider that does not exist.
             OrchestraError: agents cannot be registered, or no host serves them. A turn that fails is no error here:
                 the play ends, and the report says so.
         """
         started = time.monotonic()
+        await asyncio.to_thread(self._check_models)  # before --fresh deletes anything
         await self.runtime.register(*self.loaded.agents)
         if fresh:
             await self._forget()
@@ -71,6 +73,10 @@ class ScenarioPlayer:
             failure = await self._part(passes, opened.part, opened.played)
             await self._drain(passes, opened.played + len(self._played))
         return await self._report(opened, before, failure, time.monotonic() - started)
+
+    def _check_models(self) -> None:
+        for agent in self.loaded.agents:
+            resolve(agent.model)
 
     # --- before and after -----------------------------------------------------------------------------------------
 

@@ -136,7 +136,8 @@ def checked(
         wanted = [turn for turn in expect.passes_at if turn <= played]
         # What the session did after the last expected pass (questions, a chat) is no business of the scenario's.
         found = [one.turn for one in passes if one.turn <= upto]
-        out.append(Check("passes after turns", _listed(wanted), _listed(found), wanted == found))
+        if wanted or found:
+            out.append(Check("passes after turns", _listed(wanted), _listed(found), wanted == found))
     answers = [turn for turn in turns if turn.started.question]
     for turn, text in zip(answers, expect.answers or (), strict=False):
         answer = str(turn.ended.result.output or "")
