@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from orchestra.core.errors import InputError, UnknownName
 from orchestra.core.jsontext import dumps, loads
 from orchestra.core.messages import Message, Meta
-from orchestra.core.names import thread_name
+from orchestra.core.model import Usage
+from orchestra.core.names import check_session, thread_name
 from orchestra.core.tokens import message_tokens
 from orchestra.store.connection import Store
 from orchestra.store.thread_store import Entry, ThreadStore, entry_from
+from orchestra.store.turn_store import StoredTurn, TurnStore
 
 
 def message_text(message: Message) -> str:
@@ -46,12 +49,21 @@ def readable(texts: Sequence[str]) -> list[tuple[Entry, Message]]:
     return out
 
 
+@dataclass(frozen=True, slots=True)
+class SessionUsage:
+    """Tokens and calls of a session: ``total``, and each turn with its own."""
+
+    total: Usage
+    turns: tuple[StoredTurn, ...]
+
+
 class Session:
     """The log of one agent in one session. The four methods are those of the session protocol."""
 
     def __init__(self, store: Store, session_id: str, agent: str) -> None:
         self.session_id, self.agent = session_id, agent
         self.thread = thread_name(agent, session_id)
+        self._store = store
         self._threads = ThreadStore(store)
 
     async def get_items(self, limit: int | None = None) -> list[Message]:
@@ -96,6 +108,21 @@ class Session:
     async def clear_session(self) -> None:
         """Delete the messages and everything derived from them (turns, state, the sleep-time queue's entry)."""
         await self._threads.amend(self.thread, "clear", uuid.uuid4().hex)
+
+    async def fork(self, at_turn: int, new_id: str, *, operation_id: str | None = None) -> Session:
+        """A new session that begins as this one was after turn ``at_turn`` (0: empty), state included.
+
+        Raises:
+            InputError: there is no such turn, or ``new_id`` is there already.
+        """
+        made = Session(self._store, check_session(new_id), self.agent)
+        await TurnStore(self._store).fork(self.thread, at_turn, made.thread, operation_id or uuid.uuid4().hex)
+        return made
+
+    async def usage(self) -> SessionUsage:
+        """What the turns used, one by one and together; aborted turns count too."""
+        turns = await TurnStore(self._store).turns(self.thread)
+        return SessionUsage(sum((turn.usage for turn in turns), Usage()), tuple(turns))
 
     async def turn(self) -> int:
         """How many turns are completed."""

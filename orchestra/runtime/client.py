@@ -18,7 +18,7 @@ from orchestra.core.names import check_session, split_thread
 from orchestra.core.result import RunResult
 from orchestra.memory.blocks import Blocks
 from orchestra.memory.scopes import scoped_id, scoped_ref
-from orchestra.memory.sessions import Session, find_session
+from orchestra.memory.sessions import Session, SessionUsage, find_session
 from orchestra.runtime.definition import pack_agent
 from orchestra.runtime.dispatch import Dispatcher
 from orchestra.runtime.function_ref import FunctionTable
@@ -253,6 +253,15 @@ class SessionHandle:
     async def pop_item(self) -> Message | None:
         """Take the last message away."""
         return await (await self.open()).pop_item()
+
+    async def fork(self, at_turn: int, new_id: str) -> SessionHandle:
+        """A new session that begins as this one was after turn ``at_turn``, state included."""
+        made = await (await self.open()).fork(at_turn, new_id)
+        return SessionHandle(self._store, made.session_id, made.agent)
+
+    async def usage(self) -> SessionUsage:
+        """What the turns used, one by one and together."""
+        return await (await self.open()).usage()
 
     async def clear_session(self) -> None:
         """Delete the messages and everything derived from them."""

@@ -11,7 +11,8 @@ class Keys:
     def __init__(self, namespace: str) -> None:
         self.namespace = check_namespace(namespace)
         self.prefix = f"orchestra:{{{namespace}}}:"
-        for name in ("schema", "token", "hosts", "runs", "due", "events", "agents", "blocks", "threads", "wake"):
+        plain = "schema token hosts runs due events agents blocks threads wake embeddings archives"
+        for name in plain.split():
             setattr(self, name, self.prefix + name)
 
     schema: str
@@ -24,6 +25,8 @@ class Keys:
     blocks: str
     threads: str
     wake: str
+    embeddings: str
+    archives: str
 
     def definition(self, name: str) -> str:
         """HASH json, hash."""
@@ -92,3 +95,19 @@ class Keys:
     def op(self, operation_id: str) -> str:
         """Remembered answer of a developer's edit, 15 minutes."""
         return f"{self.prefix}op:{operation_id}"
+
+    def user_threads(self, user: str) -> str:
+        """SET of the threads in which this user has had a turn."""
+        return f"{self.prefix}userthreads:{user}"
+
+    def passage(self, passage_id: str) -> str:
+        """HASH: a passage of the archive and its vector."""
+        return f"{self.prefix}passage:{passage_id}"
+
+    def shelf(self, owner: str) -> str:
+        """ZSET passage id → time of its making: all passages of one owner (``agent`` or ``agent|user``)."""
+        return f"{self.prefix}shelf:{owner}"
+
+    def changes(self, owner: str) -> str:
+        """STREAM, ids ``n-0``: which passages of one owner changed, the last 10,000 changes."""
+        return f"{self.prefix}arch:{owner}"

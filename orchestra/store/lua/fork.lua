@@ -1,0 +1,26 @@
+-- include clock
+-- A new thread that begins as another one was after a turn.
+-- KEYS 1 head 2 log 3 turns 4 new head 5 new log 6 new turns 7 new state 8 session 9 threads 10 memo
+-- ARGV 1 new thread 2 edition and 3 seq of the source that the caller saw 4 entries to keep 5 turns to keep 6 turn 7 seq
+--      8 calls 9 life of the memo, seconds, then (state key, JSON)…
+-- → OK | DUP | MOVED | EXISTS
+-- The same fork twice (lost reply): the memo tells. A turn that was committed in between: MOVED, the caller looks again.
+-- The logs are copied by the server, whole, and trimmed: no loop over what may be long.
+if redis.call('EXISTS', KEYS[10]) == 1 then return {'DUP'} end
+local h = redis.call('HMGET', KEYS[1], 'edition', 'seq', 'user')
+if h[1] ~= ARGV[2] or h[2] ~= ARGV[3] then return {'MOVED'} end
+if redis.call('EXISTS', KEYS[4]) == 1 then return {'EXISTS'} end
+local now = now_ms()
+redis.call('COPY', KEYS[2], KEYS[5], 'REPLACE')
+redis.call('COPY', KEYS[3], KEYS[6], 'REPLACE')
+if ARGV[4] == '0' then redis.call('DEL', KEYS[5]) else redis.call('LTRIM', KEYS[5], 0, ARGV[4] - 1) end
+if ARGV[5] == '0' then redis.call('DEL', KEYS[6]) else redis.call('LTRIM', KEYS[6], 0, ARGV[5] - 1) end
+redis.call('DEL', KEYS[7])
+for i = 10, #ARGV, 2 do redis.call('HSET', KEYS[7], ARGV[i], ARGV[i + 1]) end
+-- The new session's own blocks are empty, so its first pass reads the copied messages too.
+redis.call('HSET', KEYS[4], 'edition', 1, 'seq', ARGV[7], 'turn', ARGV[6], 'calls', ARGV[8], 'watermark', 0,
+  'watermark_turn', 0, 'due_turn', 0, 'created_at', now, 'updated_at', now, 'user', h[3] or '')
+redis.call('SADD', KEYS[8], string.match(ARGV[1], '^([^|]*)|'))
+redis.call('ZADD', KEYS[9], now, ARGV[1])
+redis.call('SET', KEYS[10], '1', 'EX', ARGV[9])
+return {'OK'}

@@ -1,0 +1,106 @@
+"""The turns of a thread in Redis: what each used and changed, and a new thread that begins after one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+from orchestra.core.errors import InputError
+from orchestra.core.jsontext import Json, dumps, loads
+from orchestra.core.model import Usage
+from orchestra.store.connection import Store
+
+Forked: TypeAlias = Literal["OK", "DUP", "MOVED", "EXISTS"]
+MEMO_SECONDS = 900
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """One committed turn. ``first`` and ``last`` are sequence numbers; ``at`` is Unix seconds.
+
+    ``before`` holds for each key of the state that the turn changed its JSON before, or nothing where it was absent.
+    """
+
+    turn: int
+    first: int
+    last: int
+    status: Literal["done", "aborted"]
+    run: str
+    at: float
+    usage: Usage
+    before: Mapping[str, tuple[Json, ...]]
+
+
+def turn_from(text: str) -> StoredTurn:
+    """The turn from its list entry."""
+    turn, first, count, status, details = text.split(" ", 4)
+    value = loads(details)
+    return StoredTurn(
+        int(turn),
+        int(first),
+        int(first) + int(count) - 1,
+        cast("Literal['done', 'aborted']", status),
+        value["run"],
+        value["at"] / 1000,
+        Usage.from_json(value["usage"]),
+        {key: tuple(held) for key, held in value["before"].items()},
+    )
+
+
+class TurnStore:
+    """Typed functions over the turns of threads."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    async def turns(self, thread: str) -> list[StoredTurn]:
+        """The committed turns, oldest first, aborted ones among them."""
+        return [turn_from(text) for text in await self.store.items(self.store.keys.turns(thread))]
+
+    async def fork(self, thread: str, at_turn: int, new_thread: str, operation_id: str) -> None:
+        """Make ``new_thread`` as ``thread`` was after its completed turn ``at_turn``; 0 is before the first.
+
+        Raises:
+            InputError: there is no such turn, or the new thread is there already.
+        """
+        while True:
+            answer = await self._fork(thread, at_turn, new_thread, operation_id)
+            if answer in ("OK", "DUP"):
+                return
+            if answer == "EXISTS":
+                raise InputError(f"session {new_thread.partition('|')[2]!r} is there already; choose another id")
+
+    async def _fork(self, thread: str, at_turn: int, new_thread: str, operation_id: str) -> Forked:
+        k = self.store.keys
+        head = await self.store.fields(k.head(thread))
+        turns = await self.turns(thread)
+        done = [index for index, turn in enumerate(turns) if turn.status == "done"]
+        if not head or not 0 <= at_turn <= len(done):
+            there = f"it has turns 1 to {len(done)}" if done else "it has none"
+            raise InputError(f"session {thread.partition('|')[2]!r} has no turn {at_turn} ({there})")
+        kept = done[at_turn - 1] + 1 if at_turn else 0
+        state: dict[str, Json] = {key: loads(text) for key, text in (await self.store.fields(k.state(thread))).items()}
+        for turn in reversed(turns[kept:]):
+            for key, held in turn.before.items():
+                state.pop(key, None)
+                if held:
+                    state[key] = held[0]
+        last = turns[kept - 1].last if kept else 0
+        entries = await self.store.items(k.log(thread))
+        stay = [text for text in entries if int(text.split(" ", 1)[0]) <= last]
+        calls = sum('"role":"assistant"' in text for text in stay)
+        session_id = new_thread.partition("|")[2]
+        answer = await self.store.run(
+            "fork",
+            [
+                *(k.head(thread), k.log(thread), k.turns(thread)),
+                *(k.head(new_thread), k.log(new_thread), k.turns(new_thread), k.state(new_thread)),
+                *(k.session(session_id), k.threads, k.op(operation_id)),
+            ],
+            [
+                *(new_thread, head["edition"], head["seq"], len(stay), kept, at_turn, last, calls, MEMO_SECONDS),
+                *(part for key, value in state.items() for part in (key, dumps(value))),
+            ],
+        )
+        return cast("Forked", answer[0])
