@@ -12,6 +12,7 @@ from orchestra.cli import blocks, runs, sessions
 from orchestra.cli.chatting import chat
 from orchestra.cli.checking import doctor
 from orchestra.cli.ending import ended_by
+from orchestra.cli.launching import down, status, up
 from orchestra.cli.playing import run
 from orchestra.cli.starting import init
 from orchestra.cli.watching import watch
@@ -41,7 +42,7 @@ def orchestra(
         raise typer.Exit
 
 
-for command in (doctor, init, run, chat):
+for command in (doctor, init, up, status, down, run, chat):
     app.command()(command)
 app.add_typer(blocks.app, name="blocks")
 app.add_typer(sessions.app, name="sessions")
