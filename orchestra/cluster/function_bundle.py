@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from ray import cloudpickle
 
 from orchestra.cluster.envelope import Edition
-from orchestra.cluster.host_functions import Bundle
+from orchestra.cluster.host_functions import Bundle, Travelling, resolved_hints
 from orchestra.core.errors import FunctionUnavailable
 from orchestra.models.scripted import ScriptedModel
 from orchestra.runtime.function_ref import FunctionTable
@@ -41,7 +41,7 @@ class FunctionBundle:
         for token, value in functions.items():
             # A scripted model travels in the definition itself.
             if token not in self._sent and not isinstance(value, ScriptedModel):
-                self._sent[token] = _named(value), _pickled(value, _named(value))
+                self._sent[token] = _named(value), _pickled(Travelling(value, resolved_hints(value)), _named(value))
         self._seen, self._known_resources = len(functions), dict(resources)
         if not self._sent and not resources:
             return False

@@ -14,11 +14,10 @@ from orchestra.cluster.agent_host import AgentHost
 from orchestra.cluster.envelope import Failed
 from orchestra.cluster.host_settings import HostSettings
 from orchestra.cluster.host_status import HostStatus
-from orchestra.core.cluster import ClusterConfig
 from orchestra.core.errors import ClusterError, OrchestraError
 
-#: Calls of one host that may be queued in Ray besides those that the host admits; status and cancel have a group of
-#: their own and never wait behind them.
+#: Calls that Ray lets through besides the turns that the host admits: for what is no turn, and so that it is the host
+#: that refuses a turn too many, whoever sent it. (Ray's own limit counts the calls of one program only.)
 _SPARE_PLACES = 1000
 #: What a test arms in a host; everything else that a host needs is in its settings.
 _PASSED_ON = ("ORCHESTRA_FAILPOINT",)
@@ -49,18 +48,15 @@ class Actor(Protocol):
     status: Remote
 
 
-def make(settings: HostSettings, *, detached: bool, code: Sequence[str] = ()) -> Actor:
-    """A new host actor; a detached one (in the Ray namespace of ours) is the one of that name if it is there.
-
-    ``code``: folders and files that Ray ships to it.
-    """
+def make(settings: HostSettings, *, detached: bool) -> Actor:
+    """A new host actor; a detached one (in the Ray namespace of ours) is the one of that name if it is there."""
     places = settings.hosts.max_concurrent_turns + settings.hosts.max_pending
     kind = ray.remote(
         num_cpus=0,
         max_restarts=-1,
         max_task_retries=0,
-        max_concurrency=min(places, settings.hosts.max_concurrent_turns + _SPARE_PLACES),
-        max_pending_calls=places,
+        max_concurrency=places + _SPARE_PLACES,
+        max_pending_calls=places + _SPARE_PLACES,
         concurrency_groups={"control": 16},
         scheduling_strategy="SPREAD",
     )(AgentHost)
@@ -73,19 +69,9 @@ def make(settings: HostSettings, *, detached: bool, code: Sequence[str] = ()) ->
             "get_if_exists": True,
         }
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    runtime_env: dict[str, object] = {}
     if environment:
-        runtime_env["env_vars"] = environment
-    if code:
-        runtime_env["py_modules"] = list(code)
-    if runtime_env:
-        options["runtime_env"] = runtime_env
+        options["runtime_env"] = {"env_vars": environment}
     return cast("Actor", kind.options(**options).remote(settings))
-
-
-def shipped(config: ClusterConfig) -> list[str]:
-    """What Ray copies to the hosts: ``code:``, unless Ray is one that we start here, where it can be read in place."""
-    return [] if config.ray.address == "local" else [str(path) for path in config.code]
 
 
 def find(namespace: str, name: str) -> Actor | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import cast, get_type_hints
 
 from orchestra.cluster.envelope import Edition
 from orchestra.core.errors import FunctionUnavailable
@@ -18,6 +19,34 @@ class Bundle:
     edition: Edition
     functions: Mapping[str, tuple[str, bytes]]
     resources: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Travelling:
+    """A value on its way. ``hints`` are its annotations as objects, where they are texts.
+
+    A function by value takes along the names that its body uses, and those of its annotations are not among them.
+    """
+
+    value: object
+    hints: dict[str, object] | None
+
+    def arrived(self) -> object:
+        """The value, with its annotations."""
+        if self.hints is not None:
+            inspect.unwrap(self.value).__annotations__ = self.hints  # type: ignore[arg-type]
+        return self.value
+
+
+def resolved_hints(value: object) -> dict[str, object] | None:
+    """The annotations of a function, when any of them is a text that can be resolved; else ``None``."""
+    inner = inspect.unwrap(value) if callable(value) else value
+    if not inspect.isfunction(inner) or not any(isinstance(hint, str) for hint in inner.__annotations__.values()):
+        return None
+    try:
+        return get_type_hints(inner, include_extras=True)
+    except Exception:
+        return None  # whoever needs them will say so
 
 
 class HostFunctions(FunctionTable):
@@ -44,7 +73,7 @@ class HostFunctions(FunctionTable):
                 continue
             mine.add(token)
             try:
-                self._values[token] = cloudpickle.loads(data)
+                self._values[token] = cast("Travelling", cloudpickle.loads(data)).arrived()
             except Exception as error:
                 problem = f"it travelled by value and does not load here: {type(error).__name__}: {error}"
                 self._broken[token] = FunctionUnavailable(name, problem)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
-from typing import TypeVar, cast
+from collections.abc import AsyncGenerator, Callable
+from typing import Literal, TypeVar, cast
 
 import ray
 from ray.exceptions import ActorDiedError, RayActorError, RayError, TaskCancelledError
@@ -40,8 +40,8 @@ class HostHandle:
         self.up.set()
         self._waiting: set[asyncio.Future[object]] = set()
 
-    async def ask(self, send: Callable[[Actor], ray.ObjectRef]) -> object:
-        """The answer of one call. Cancelled: the call is cancelled too, on the host, and its end is waited for.
+    async def ask(self, send: Callable[[Actor], ray.ObjectRef], run_id: str = "") -> bytes:
+        """The answer of one call, for the run ``run_id``. Cancelled: so is the run, and its end is waited for.
 
         Raises:
             HostLost: there will be no answer.
@@ -49,12 +49,12 @@ class HostHandle:
         """
         ref = self._send(send)
         try:
-            return await self._answer(ref)
+            return cast("bytes", await self._answer(ref))
         except asyncio.CancelledError:
-            await self._cancelled(ref)
+            await self._cancelled(ref, run_id)
             raise
 
-    async def items(self, send: Callable[[Actor], ray.ObjectRefGenerator]) -> AsyncIterator[bytes]:
+    async def items(self, send: Callable[[Actor], ray.ObjectRefGenerator], run_id: str) -> AsyncGenerator[bytes, None]:
         """The items of a streaming call. Closed early or cancelled: as in :meth:`ask`. Raises as :meth:`ask`."""
         generator = self._send(send)
         ended = False
@@ -71,7 +71,7 @@ class HostHandle:
             raise
         finally:
             if not ended:
-                await self._cancelled(generator)
+                await self._cancelled(generator, run_id)
 
     async def _next(self, generator: ray.ObjectRefGenerator) -> ray.ObjectRef:
         """The next reference, as soon as it is there or the host is lost."""
@@ -126,14 +126,19 @@ class HostHandle:
         finally:
             self._waiting.discard(answer)
 
-    async def _cancelled(self, ref: ray.ObjectRef | ray.ObjectRefGenerator) -> None:
-        """Cancel what was sent and wait for its end (the turn is being stored), though not for ever."""
+    async def _cancelled(self, ref: ray.ObjectRef | ray.ObjectRefGenerator, run_id: str) -> None:
+        """Cancel what was sent and wait for its end (the turn is being stored), though not for ever.
+
+        In both ways: Ray's reaches a call that the host has not begun, ours one whose cancellation Ray has lost.
+        """
+        asked = self.actor.cancel.remote(run_id) if run_id else None
         ray.cancel(ref)
         if isinstance(ref, ray.ObjectRefGenerator):
             ref = ref.completed()
-        with contextlib.suppress(TimeoutError, HostLost, RayError, asyncio.CancelledError):
+        with contextlib.suppress(TimeoutError, HostLost, RayError):
             async with asyncio.timeout(CANCEL_SECONDS):
                 await self._answer(ref)
+        del asked  # held until here: Ray may drop a call whose reference is gone
 
     def lost(self, reason: str) -> None:
         """Declare it lost: nothing is sent until it is back, and all who wait are told."""
@@ -163,6 +168,16 @@ class HostHandle:
             # is slow, so each one gets more time than the one before.
             patience = min(PING_SECONDS, patience * 1.5)
             await asyncio.sleep(RETURN_PAUSE)
+
+    async def tell(self, method: Literal["cancel", "forget"], argument: str) -> object:
+        """The answer of a short call, or ``None`` when there is none: it is down, or does not answer in time."""
+        if not self.up.is_set():
+            return None
+        try:
+            async with asyncio.timeout(PING_SECONDS):
+                return cast("object", await getattr(self.actor, method).remote(argument))
+        except (TimeoutError, RayError):
+            return None
 
     async def status(self) -> HostStatus | None:
         """What it tells now, or ``None`` when it does not answer in time."""

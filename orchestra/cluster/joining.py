@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from orchestra.cluster.cluster_record import ClusterRecord
 from orchestra.cluster.code_path import host_version
 from orchestra.cluster.function_bundle import FunctionBundle
-from orchestra.cluster.host_actors import Actor, find, make, shipped, started, stop
+from orchestra.cluster.host_actors import Actor, find, make, started, stop
 from orchestra.cluster.host_handle import HostHandle
 from orchestra.cluster.host_settings import HostSettings, host_names, settings_of
 from orchestra.cluster.ray_connection import RayConnection
@@ -59,7 +59,7 @@ async def _ours(config: ClusterConfig, stack: AsyncExitStack) -> tuple[list[Host
     stack.push_async_callback(asyncio.to_thread, connection.close)
     launch, version = uuid.uuid4().hex[:6], await asyncio.to_thread(host_version, config)
     settings = [settings_of(name, config, launch, version) for name in host_names(config)]
-    actors = {one.name: make(one, detached=False, code=shipped(config)) for one in settings}
+    actors = {one.name: make(one, detached=False) for one in settings}
     stack.push_async_callback(stop, list(actors.values()))
     return settings, actors
 

@@ -110,7 +110,7 @@ async def _connected(config: ClusterConfig, record: ClusterRecord) -> AsyncItera
 
 async def _hosts(config: ClusterConfig, record: ClusterRecord) -> tuple[tuple[HostStatus, ...], tuple[str, ...]]:
     """The hosts as the configuration wants them; which ones were touched. One after the other: the rest serves on."""
-    from orchestra.cluster.host_actors import find, make, shipped, started, stop
+    from orchestra.cluster.host_actors import find, make, started, stop
 
     version, names = await asyncio.to_thread(host_version, config), host_names(config)
     settings = [settings_of(name, config, record.launch, version) for name in names]
@@ -126,8 +126,8 @@ async def _hosts(config: ClusterConfig, record: ClusterRecord) -> tuple[tuple[Ho
         if old[one.actor_name] not in (None, version) and (actor := find(config.namespace, one.actor_name)) is not None:
             await stop([actor], drain=DRAIN_SECONDS)
             await _name_is_free(one)
-            await started({one.name: make(one, detached=True, code=shipped(config))})
-    actors = {one.name: make(one, detached=True, code=shipped(config)) for one in settings}
+            await started({one.name: make(one, detached=True)})
+    actors = {one.name: make(one, detached=True) for one in settings}
     statuses = await started(actors)
     touched += [name for name, found in old.items() if found != version]
     replace(record, version=version, hosts=names).write(config.data_dir)

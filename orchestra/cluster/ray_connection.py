@@ -22,7 +22,8 @@ _ours = False
 class RayConnection:
     """One use of Ray in this process. Ray has one connection per process, so uses share it; the last one closes it.
 
-    A connection that the program made itself (``ray.init``) is joined, whatever the configuration says, and left open.
+    A connection that the program made itself (``ray.init``) is joined and left open; what other machines need of
+    ``code:`` it then ships itself (``runtime_env``), since Ray takes that only when it connects.
     """
 
     def __init__(self) -> None:
@@ -90,6 +91,8 @@ def _connect(config: ClusterConfig, address: str, auth_mode: str) -> None:
         # Ray would turn tokens on by itself, write one into the home directory and leave the mode in the environment.
         variables |= {"RAY_AUTH_MODE": local_auth_mode()}
         variables |= {"RAY_USAGE_STATS_ENABLED": os.environ.get("RAY_USAGE_STATS_ENABLED", "0")}
+    elif config.code and config.ray.address != "local":
+        options["runtime_env"] = {"py_modules": [str(path) for path in config.code]}
     try:
         with _environment(variables), _quiet():
             ray.init(**options)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import time
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 
 import ray
 
 from orchestra.cluster.envelope import Call, Failed, HostStopped, Lacking, answer_in, item_in, packed
 from orchestra.cluster.function_bundle import FunctionBundle
+from orchestra.cluster.host_actors import Actor
 from orchestra.cluster.host_handle import HostHandle, HostLost
 from orchestra.cluster.host_status import HostStatus
 from orchestra.cluster.rendezvous import order
@@ -62,8 +65,7 @@ class RayDispatcher:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._bundle.edition is not None:
-            refs = [handle.actor.forget.remote(self._bundle.owner) for handle in self._all if handle.up.is_set()]
-            await asyncio.wait([asyncio.ensure_future(_settled(ref)) for ref in refs], timeout=2) if refs else None
+            await asyncio.gather(*(handle.tell("forget", self._bundle.owner) for handle in self._all))
 
     # --- the protocol ---------------------------------------------------------------------------------------------
 
@@ -74,7 +76,7 @@ class RayDispatcher:
             handle = await route.next()
             data = self._call(request, invocation_state, route.again)
             try:
-                answer = answer_in(await handle.ask(lambda actor, data=data: actor.run.remote(data)))  # type: ignore[arg-type,misc]
+                answer = answer_in(await handle.ask(functools.partial(_run, data), request.run_id))
             except HostLost as lost:
                 await route.lost(handle, lost)
                 continue
@@ -93,35 +95,31 @@ class RayDispatcher:
         while True:
             handle = await route.next()
             data = self._call(request, invocation_state, route.again)
+            call = functools.partial(_streamed, data)
             try:
-                async for item in handle.items(
-                    lambda actor, data=data: actor.stream.options(  # type: ignore[misc]
-                        num_returns="streaming", _generator_backpressure_num_objects=UNREAD_BATCHES
-                    ).remote(data)
-                ):
-                    found = item_in(item)
-                    if isinstance(found, Lacking | Failed):
-                        await self._settle(route, handle, found)
-                        break
-                    for event in found:
-                        if route.again and isinstance(event, RunStarted):
-                            event = replace(event, resumed=True)
-                        if event.number <= last:
-                            event = replace(event, number=last + 1)
-                        last = event.number
-                        yield event
-                        if isinstance(event, RunEnded):
-                            return
-                else:
-                    await route.lost(handle, HostLost("its stream ended before the run did"))
+                async with aclosing(handle.items(call, request.run_id)) as items:
+                    async for item in items:
+                        found = item_in(item)
+                        if isinstance(found, Lacking | Failed):
+                            await self._settle(route, handle, found)
+                            break
+                        for event in found:
+                            if route.again and isinstance(event, RunStarted):
+                                event = replace(event, resumed=True)
+                            if event.number <= last:
+                                event = replace(event, number=last + 1)
+                            last = event.number
+                            yield event
+                            if isinstance(event, RunEnded):
+                                return
+                    else:
+                        await route.lost(handle, HostLost("its stream ended before the run did"))
             except HostLost as lost:
                 await route.lost(handle, lost)
 
     async def cancel(self, run_id: str) -> bool:
         """Stop a run; whether a host serves it. All hosts are asked, since any program may have started the run."""
-        answers = await asyncio.gather(
-            *(_settled(handle.actor.cancel.remote(run_id)) for handle in self._primary.values() if handle.up.is_set())
-        )
+        answers = await asyncio.gather(*(handle.tell("cancel", run_id) for handle in self._primary.values()))
         return any(answer is True for answer in answers)
 
     # --- more than the protocol -----------------------------------------------------------------------------------
@@ -260,9 +258,10 @@ class _Route:
             raise HostUnavailable(self._request.run_id, problem)
 
 
-async def _settled(ref: ray.ObjectRef) -> object:
-    try:
-        async with asyncio.timeout(5):
-            return await ref
-    except (TimeoutError, ray.exceptions.RayError):
-        return None
+def _run(data: bytes, actor: Actor) -> ray.ObjectRef:
+    return actor.run.remote(data)
+
+
+def _streamed(data: bytes, actor: Actor) -> ray.ObjectRefGenerator:
+    options = {"num_returns": "streaming", "_generator_backpressure_num_objects": UNREAD_BATCHES}
+    return actor.stream.options(**options).remote(data)
