@@ -139,6 +139,15 @@ class Conversation(BaseModel):
     """How many of the last turns are shown to the model; left out: as many as fit."""
 
 
+class Recall(BaseModel):
+    """What ``conversation_search`` looks through."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    scope: Literal["session", "user", "agent"] = "user"
+    """session: this one. user: all sessions of the user with this agent. agent: everybody's with this agent."""
+
+
 class Agent(BaseModel):
     """An agent.
 
@@ -168,6 +177,10 @@ class Agent(BaseModel):
     """Whether the agent itself gets the tools that edit its blocks."""
     blocks: tuple[Block, ...] = ()
     """Pieces of memory that always stand in the prompt."""
+    recall: bool | Recall | None = None
+    """Whether the agent gets conversation_search, and how far; left out: when its memory sleeps."""
+    archive: bool | Literal["search"] | None = None
+    """true: it searches the archive and adds to it; search: only that; left out: search when its memory sleeps."""
     hooks: tuple[str | SkipJsonSchema[object], ...] = ()
     """References such as hooks.py:audit."""
     limits: Limits = Limits()
@@ -178,6 +191,8 @@ class Agent(BaseModel):
     """What happens to a new input while the session is busy."""
     conversation: Conversation = Conversation()
     """How the log becomes the prompt."""
+    session_input_callback: str | SkipJsonSchema[Callable[..., object]] | None = None
+    """A function (checks.py:merge) of history and new input that gives what the model is shown; it stores nothing."""
     sleeptime: Sleeptime | None = None
     """How the agent's memory is tidied in the background; left out: it is not."""
 
@@ -185,6 +200,27 @@ class Agent(BaseModel):
     @classmethod
     def _name(cls, name: str) -> str:
         return check_agent(name)
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether a sleep-time agent tidies its memory."""
+        return self.sleeptime is not None and self.sleeptime.every is not None
+
+    @property
+    def recall_scope(self) -> Literal["session", "user", "agent"] | None:
+        """How far ``conversation_search`` looks; ``None``: the agent does not have it."""
+        wanted = self.sleeps if self.recall is None else self.recall
+        if isinstance(wanted, Recall):
+            return wanted.scope
+        return "user" if wanted else None
+
+    @property
+    def archive_tools(self) -> tuple[str, ...]:
+        """The names of its archive tools. The sleep-time agent adds to the archive unless ``archive`` is false."""
+        wanted = ("search" if self.sleeps else False) if self.archive is None else self.archive
+        if wanted == "search":
+            return ("archival_memory_search",)
+        return ("archival_memory_insert", "archival_memory_search") if wanted else ()
 
     @model_validator(mode="after")
     def _labels(self) -> Agent:

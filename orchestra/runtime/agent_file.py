@@ -170,11 +170,13 @@ class _Places:
             model = tuple(self.model(one, ("model", i)) for i, one in enumerate(model))
         elif isinstance(model, str):
             model = self.model(model, ("model",))
+        callback = agent.session_input_callback
         changed = agent.model_copy(
             update={
                 "model": model,
                 "tools": tuple(self.reference(tool, ("tools", i)) for i, tool in enumerate(agent.tools)),
                 "hooks": tuple(self.reference(hook, ("hooks", i)) for i, hook in enumerate(agent.hooks)),
+                "session_input_callback": callback and self.reference(callback, ("session_input_callback",)),
                 "sleeptime": self.sleeptime(agent.sleeptime) if agent.sleeptime else None,
             }
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from orchestra.core.agent import Agent, Limits, OnBusy
-from orchestra.core.errors import InputError, RunNotFound
+from orchestra.core.errors import InputError, RunNotFound, ServerConversationError
 from orchestra.core.events import RunEvent
 from orchestra.core.jsontext import loads
 from orchestra.core.messages import Input, Message, as_messages
@@ -99,6 +99,9 @@ class Client:
         limits: Limits | None = None,
         on_busy: OnBusy | None = None,
         run_id: str | None = None,
+        conversation_id: str | None = None,
+        previous_response_id: str | None = None,
+        auto_previous_response_id: bool = False,
     ) -> RunResult:
         """Run one turn and wait for its end. How it ended is in the result; the same ``run_id`` again repeats nothing.
 
@@ -106,11 +109,14 @@ class Client:
             UnknownName: no such agent.
             InputError: the input, the session id or the invocation state cannot be used.
             BlockScopeError: a block of scope user needs ``user_id``.
+            ServerConversationError: ``conversation_id`` and its neighbours, with a session or with a model that does
+                not keep conversations (none of this version does).
             SessionBusy: another run works on the session and ``on_busy`` is reject.
             HostUnavailable: no host could serve it; call again with the same ``run_id``.
         """
         request, sealed = await self._request(
-            name, input, session_id, session, user_id, invocation_state, limits, on_busy, run_id
+            *(name, input, session_id, session, user_id, invocation_state, limits, on_busy, run_id),
+            _given(conversation_id, previous_response_id, auto_previous_response_id),
         )
         result = await self.dispatcher.run(request, sealed)
         if session is not None:
@@ -129,13 +135,17 @@ class Client:
         limits: Limits | None = None,
         on_busy: OnBusy | None = None,
         run_id: str | None = None,
+        conversation_id: str | None = None,
+        previous_response_id: str | None = None,
+        auto_previous_response_id: bool = False,
     ) -> AsyncIterator[RunEvent]:
         """Run one turn and give its events as they happen; the last one, :class:`RunEnded`, has the result.
 
         Leaving the loop early cancels the run. Errors as in :meth:`run`.
         """
         request, sealed = await self._request(
-            name, input, session_id, session, user_id, invocation_state, limits, on_busy, run_id
+            *(name, input, session_id, session, user_id, invocation_state, limits, on_busy, run_id),
+            _given(conversation_id, previous_response_id, auto_previous_response_id),
         )
         async with aclosing(self.dispatcher.stream(request, sealed)) as events:  # type: ignore[type-var]
             async for event in events:
@@ -194,7 +204,16 @@ class Client:
         limits: Limits | None,
         on_busy: OnBusy | None,
         run_id: str | None,
+        server_side: Sequence[str],
     ) -> tuple[RunRequest, Sealed | None]:
+        if server_side and (session is not None or session_id is not None):
+            # Two places would keep the same history: refused before anything is read.
+            raise ServerConversationError(
+                f"{' and '.join(server_side)} cannot be used together with a session: the provider keeps the history, "
+                "or Orchestra does"
+            )
+        if server_side:
+            raise ServerConversationError(f"{' and '.join(server_side)}: no model of this version keeps a conversation")
         if session is not None and session_id is not None:
             raise InputError("give session_id= or session=, not both")
         messages = as_messages(input_)
@@ -227,6 +246,16 @@ class Client:
         if result.session_id is None and result.status == "completed":
             keep_messages = isinstance(session, SessionHandle)
             await session.add_items([m if keep_messages else m.to_json(meta=False) for m in result.messages])
+
+
+def _given(conversation_id: str | None, previous_response_id: str | None, automatic: bool) -> list[str]:
+    """The names of the options that ask the provider to keep the conversation."""
+    given = {
+        "conversation_id": conversation_id is not None,
+        "previous_response_id": previous_response_id is not None,
+        "auto_previous_response_id": automatic,
+    }
+    return [name for name, there in given.items() if there]
 
 
 class SessionHandle:

@@ -9,6 +9,7 @@ from typing import cast
 from orchestra.core.agent import RESERVED_TOOLS, Agent
 from orchestra.core.errors import ConfigError, InputError
 from orchestra.core.jsontext import Json, digest, dumps, loads
+from orchestra.core.messages import Message
 from orchestra.core.model import Model, ToolSpec
 from orchestra.models.registry import resolve
 from orchestra.models.scripted import ScriptedModel
@@ -37,6 +38,7 @@ class Loaded:
     model: Model
     sleep_model: Model | str
     size: int
+    merge: Callable[[list[Message], list[Message]], Sequence[Message]] | None = None
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -51,9 +53,11 @@ def pack_agent(agent: Agent, table: FunctionTable) -> Packed:
         InputError: two tools have one name, or a reserved one.
         FunctionUnavailable: a tool that is named cannot be imported.
     """
-    plain = agent.model_dump(mode="json", exclude={"tools", "hooks", "model", "sleeptime"})
+    plain = agent.model_dump(mode="json", exclude={"tools", "hooks", "model", "sleeptime", "session_input_callback"})
     tools = [from_text(item) if isinstance(item, str) else pack(item, table) for item in agent.tools]
     hooks = [from_text(item) if isinstance(item, str) else pack(item, table) for item in agent.hooks]
+    callback = agent.session_input_callback
+    merge = from_text(callback) if isinstance(callback, str) else pack(callback, table) if callback else None
     models = agent.model if isinstance(agent.model, tuple) else (agent.model,)
     sleeptime: Json = None
     if agent.sleeptime is not None:
@@ -63,11 +67,12 @@ def pack_agent(agent: Agent, table: FunctionTable) -> Packed:
         **plain,
         "tools": tools,
         "hooks": hooks,
+        "session_input_callback": merge,
         "model": [_pack_model(model, table) for model in models],
         "sleeptime": sleeptime,
     }
     _tools(agent.name, [load(ref, table) for ref in tools])
-    for ref in hooks:
+    for ref in (*hooks, *([merge] if merge else [])):
         load(ref, table)
     return Packed(agent.name, dumps(value), digest(value))
 
@@ -76,7 +81,7 @@ def load_agent(text: str, digest_: str, table: FunctionTable) -> Loaded:
     """A definition ready to run on this host. Raises :class:`FunctionUnavailable`, :class:`ModelNotConfigured`."""
     value = loads(text)
     refs, hook_refs, models = value.pop("tools"), value.pop("hooks"), value.pop("model")
-    sleeptime = value.pop("sleeptime")
+    sleeptime, merge = value.pop("sleeptime"), value.pop("session_input_callback", None)
     sleep_model: Model | str = "auto"
     if sleeptime is not None:
         found = _load_model(sleeptime.pop("model"), table)
@@ -92,6 +97,7 @@ def load_agent(text: str, digest_: str, table: FunctionTable) -> Loaded:
         resolve(loaded[0] if len(loaded) == 1 else loaded),
         sleep_model,
         2048 + 4 * len(text),
+        cast("Callable[[list[Message], list[Message]], Sequence[Message]]", load(merge, table)) if merge else None,
     )
 
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,7 +15,7 @@ from orchestra.context.view import history_budget
 from orchestra.core.errors import Fenced, LimitReached, ModelError, OrchestraError, StoreUnavailable
 from orchestra.core.events import ModelReplied, TextDelta
 from orchestra.core.jsontext import Json, dumps, loads
-from orchestra.core.messages import Message, Meta, ToolCall
+from orchestra.core.messages import Message, Meta, ToolCall, as_messages
 from orchestra.core.model import Delta, ModelReply, ModelRequest, Usage
 from orchestra.core.result import RunResult, Status
 from orchestra.core.tokens import message_tokens, text_tokens
@@ -62,6 +63,8 @@ class Turn:
             seconds = context.limits.seconds or 0
             return Outcome("limit", "seconds", f"the run reached its limit seconds={seconds:g}")
         except asyncio.CancelledError:
+            if not (context.cancelled or asyncio.current_task().cancelling()):  # type: ignore[union-attr]
+                return Outcome("failed", "error", "CancelledError: something that the run waited for was cancelled")
             context.cancelled = True
             return Outcome("cancelled", "cancelled")
         except (Fenced, StoreUnavailable):
@@ -150,11 +153,23 @@ class Turn:
         else:
             history = context.history(history_budget(agent.context_tokens, fixed))
         return ModelRequest(
-            (*system, *history, *context.messages),
+            (*system, *self._merged(history)),
             context.specs,
             agent.model_settings,
             call_number=context.calls_before + len(context.replies),
         )
+
+    def _merged(self, history: Sequence[Message]) -> Sequence[Message]:
+        """History and this turn, joined by the agent's ``session_input_callback`` when it has one.
+
+        The callback gets copies and shapes only what is shown: what is stored is this turn, whatever it returns.
+        """
+        merge, messages = self.context.loaded.merge, self.context.messages
+        if merge is None:
+            return (*history, *messages)
+        count = len(self.context.request.input)
+        made = merge(deepcopy(list(history)), deepcopy(messages[:count]))
+        return (*as_messages(list(made)), *messages[count:])
 
     def _stamped(self, message: Message) -> Message:
         request = self.context.request
