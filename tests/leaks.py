@@ -7,9 +7,10 @@ import re
 import redis
 
 KINDS = re.compile(
-    r"schema|token|hosts|runs|due|events|agents|blocks|threads|wake"
+    r"schema|token|hosts|runs|due|events|agents|blocks|threads|wake|embeddings|archives"
     r"|(?:def|attach|users|block|hist):[^\n]+"
     r"|(?:head|log|turns|state|pass|passes|retracted):[^|\n]+\|.+"
+    r"|(?:passage|shelf|arch|userthreads):.+"
     r"|session:.+|run:.+|op:.+|draft:\d+:.+|spent:\d+:.+",
     re.DOTALL,
 )

@@ -68,6 +68,15 @@ class HostsConfig(BaseModel):
     """A host that missed five heartbeats is dead; its sessions and passes go to others."""
 
 
+class EmbeddingsConfig(BaseModel):
+    """What turns text into vectors, for searching by meaning."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    model: str = "auto"
+    """auto (all-MiniLM-L6-v2 where it is installed), a folder, a name, package.module:factory, or none: words only."""
+
+
 class ClusterConfig(BaseModel):
     """A cluster: where it runs, what it ships to every host, and where the embedded server keeps its data."""
 
@@ -83,6 +92,8 @@ class ClusterConfig(BaseModel):
     """Folders and files that are shipped to every host, relative to this file."""
     hosts: HostsConfig = HostsConfig()
     """How many actors there are, and what they may hold."""
+    embeddings: EmbeddingsConfig = EmbeddingsConfig()
+    """What turns text into vectors."""
     data_dir: Path = Path(".orchestra")
     """Where the embedded server keeps its data, relative to the current directory."""
 

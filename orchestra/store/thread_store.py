@@ -174,6 +174,7 @@ class ThreadStore:
             [
                 *(k.head(thread), k.log(thread), k.state(thread), k.run(wanted.run), k.runs, k.hosts, k.token),
                 *(k.definition(wanted.agent), k.attach(wanted.agent), k.session(wanted.session_id), k.threads),
+                k.user_threads(wanted.user),
                 *(k.block(block_id) for block_id in wanted.block_ids),
             ],
             [
@@ -320,6 +321,8 @@ class ThreadStore:
     async def delete(self, thread: str) -> None:
         """Delete a thread and all that is derived from it."""
         k, session_id = self.store.keys, thread.partition("|")[2]
+        if user := (await self.head(thread)).get("user"):
+            await self.store.read("SREM", k.user_threads(user), thread)
         await self.store.read("ZREM", k.due, thread)
         await self.store.read("ZREM", k.threads, thread)
         await self.store.read("SREM", k.session(session_id), thread.partition("|")[0])

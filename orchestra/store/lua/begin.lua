@@ -1,7 +1,8 @@
 -- include clock fresh moved
 -- Take the lease of a thread, record run and input, and load what the turn needs: one consistent moment.
 --
--- KEYS 1 head 2 log 3 state 4 run 5 runs 6 hosts 7 token 8 def 9 attach 10 session 11 threads 12… blocks
+-- KEYS 1 head 2 log 3 state 4 run 5 runs 6 hosts 7 token 8 def 9 attach 10 session 11 threads 12 user threads
+--      13… blocks
 -- ARGV 1 run 2 host 3 definition hash 4 attach version 5 cached edition 6 cached entries 7 tail 8 input
 --      9 needs invocation_state 10 thread 11 user 12… known version of each block
 --
@@ -19,7 +20,7 @@ if known[1] == 'ended' then return {'DUP', known[2]} end
 
 local old = stale(KEYS[8], KEYS[9], ARGV[3], ARGV[4])
 if old then return old end
-local lacking = missing(12)
+local lacking = missing(13)
 if lacking then return lacking end
 
 local now = now_ms()
@@ -42,6 +43,7 @@ if not mine then
     h[4], h[5], h[6], h[7], h[9] = '1', '0', '0', '0', '0'
   end
   redis.call('HSET', head, 'host', ARGV[2], 'run', ARGV[1], 'token', token, 'user', ARGV[11])
+  if ARGV[11] ~= '' then redis.call('SADD', KEYS[12], ARGV[10]) end
   redis.call('HSETNX', run, 'started_at', now)
   redis.call('HSET', run, 'status', 'running', 'thread', ARGV[10], 'host', ARGV[2], 'token', token, 'input', ARGV[8],
     'needs_invocation_state', ARGV[9], 'def', ARGV[3], 'user', ARGV[11])
@@ -56,4 +58,4 @@ if not (warm and tonumber(ARGV[6]) == count) then values = redis.call('HGETALL',
 local journal = {}
 if known[1] then journal = redis.call('HGETALL', run) end
 return {'OK', token, known[1] and 1 or 0, {h[4], h[5], h[6], h[7], h[9]}, first, redis.call('LRANGE', log, first, -1),
-  values, journal, moved(12, 12)}
+  values, journal, moved(13, 12)}

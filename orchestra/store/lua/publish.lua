@@ -1,9 +1,11 @@
--- include clock record
+-- include clock record shelve
 -- Publish a pass: all its blocks by compare-and-set, together with the new watermark, whole or not at all.
 --
--- KEYS 1 head 2 pass 3 due 4 events 5 passes 6 wake 7 retracted 8 spent today, then (block, history)…
+-- KEYS 1 head 2 pass 3 due 4 events 5 passes 6 wake 7 retracted 8 spent today, then (block, history)…,
+--      then with passages: shelf, changes, archives, passage…
 -- ARGV 1 thread 2 token 3 pass 4 edition 5 watermark it started from 6 upto seq 7 upto turn 8 report (JSON) 9 history bound
---      10 author 11 model calls 12 tokens, then per block: id, expected version, changed, value, chars, sources
+--      10 author 11 model calls 12 tokens 13 number of blocks, then per block: id, expected version, changed, value,
+--      chars, sources; then with passages: owner agent user, and per passage: id text tags source
 -- → OK version… | DUP | FENCED | EDITED edition | MOVED (index, version, value)… | LIMIT index limit size | READONLY index
 --
 -- Interleavings: published, reply lost, published again → this pass is the last one: DUP.
@@ -16,10 +18,10 @@ if redis.call('HGET', pass, 'last_pass') == ARGV[3] then return {'DUP'} end
 if redis.call('HGET', pass, 'token') ~= ARGV[2] then return {'FENCED'} end
 local h = redis.call('HMGET', head, 'edition', 'watermark', 'seq', 'due_turn')
 if h[1] ~= ARGV[4] or h[2] ~= ARGV[5] then return {'EDITED', h[1] or ''} end
-local count = (#KEYS - 8) / 2
+local count = tonumber(ARGV[13])
 local moved = {'MOVED'}
 for i = 1, count do
-  local a, b = 12 + (i - 1) * 6, redis.call('HMGET', KEYS[7 + 2 * i], 'version', 'value', 'limit', 'read_only', 'chars')
+  local a, b = 13 + (i - 1) * 6, redis.call('HMGET', KEYS[7 + 2 * i], 'version', 'value', 'limit', 'read_only', 'chars')
   if ARGV[a + 3] == '1' then
     if b[1] ~= ARGV[a + 2] then
       moved[#moved + 1] = i
@@ -37,7 +39,7 @@ if #moved > 1 then return moved end
 
 local now, out = now_ms(), {'OK'}
 for i = 1, count do
-  local a, block = 12 + (i - 1) * 6, KEYS[7 + 2 * i]
+  local a, block = 13 + (i - 1) * 6, KEYS[7 + 2 * i]
   local version = ARGV[a + 2]
   if ARGV[a + 3] == '1' then
     version = tostring(tonumber(version) + 1)
@@ -47,6 +49,12 @@ for i = 1, count do
       'label', redis.call('HGET', block, 'label') or '', 'version', version, 'op', 'pass', 'author', ARGV[10], 'run', '')
   end
   out[#out + 1] = version
+end
+local shelf, o = 8 + 2 * count + 1, 13 + 6 * count
+local keys = {shelf = KEYS[shelf], stream = KEYS[shelf + 1], archives = KEYS[shelf + 2]}
+for i = shelf + 3, #KEYS do
+  local a = o + 4 + (i - shelf - 3) * 4
+  shelve(keys, KEYS[i], ARGV[o + 1], ARGV[o + 2], ARGV[o + 3], ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], now, now)
 end
 redis.call('HSET', head, 'watermark', ARGV[6], 'watermark_turn', ARGV[7])
 redis.call('HSET', pass, 'last_pass', ARGV[3], 'tries', 0, 'error', '', 'claim', '', 'token', 0)
