@@ -259,6 +259,18 @@ class ServerConversationError(InputError):
         self.problem = problem
 
 
+class SessionClosed(OrchestraError, RuntimeError):
+    """A session was used after ``close()``. Data: ``session``."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(session)
+        self.session = session
+
+    def message(self) -> str:
+        """Says what to do."""
+        return f"session {self.session!r} is closed; make a new one with the same id to go on"
+
+
 class InvocationStateError(InputError):
     """A value of ``invocation_state`` cannot travel to another process. Data: ``key``. The value is never shown."""
 
