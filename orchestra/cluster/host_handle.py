@@ -24,7 +24,14 @@ CANCEL_SECONDS = 10.0
 
 
 class HostLost(Exception):
-    """The host did not answer and will not: it died, was declared dead, or cannot be reached."""
+    """The host did not answer and will not: it died, was declared dead, or cannot be reached.
+
+    ``id`` is the incarnation that the call was sent to; the host may be back as another one by now.
+    """
+
+    def __init__(self, reason: str, id: str) -> None:
+        super().__init__(reason)
+        self.id = id
 
 
 class HostHandle:
@@ -47,25 +54,27 @@ class HostHandle:
             HostLost: there will be no answer.
             HostFull: too many calls wait for this host.
         """
+        sent_to = self.id
         ref = self._send(send)
         try:
-            return cast("bytes", await self._answer(ref))
+            return cast("bytes", await self._answer(ref, sent_to))
         except asyncio.CancelledError:
             await self._cancelled(ref, run_id)
             raise
 
     async def items(self, send: Callable[[Actor], ray.ObjectRefGenerator], run_id: str) -> AsyncGenerator[bytes, None]:
         """The items of a streaming call. Closed early or cancelled: as in :meth:`ask`. Raises as :meth:`ask`."""
+        sent_to = self.id
         generator = self._send(send)
         ended = False
         try:
             while True:
                 try:
-                    ref = await self._next(generator)
+                    ref = await self._next(generator, sent_to)
                 except StopAsyncIteration:
                     ended = True
                     return
-                yield cast("bytes", await self._answer(ref))
+                yield cast("bytes", await self._answer(ref, sent_to))
         except HostLost:
             ended = True
             raise
@@ -73,7 +82,7 @@ class HostHandle:
             if not ended:
                 await self._cancelled(generator, run_id)
 
-    async def _next(self, generator: ray.ObjectRefGenerator) -> ray.ObjectRef:
+    async def _next(self, generator: ray.ObjectRefGenerator, sent_to: str) -> ray.ObjectRef:
         """The next reference, as soon as it is there or the host is lost."""
         lost: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._waiting.add(lost)
@@ -83,9 +92,9 @@ class HostHandle:
             if coming.done():
                 return coming.result()
             lost.result()
-            raise HostLost("it was lost")
+            raise HostLost("it was lost", sent_to)
         except RayError as error:
-            raise _lost(error) from None
+            raise _lost(error, sent_to) from None
         finally:
             self._waiting.discard(lost)
             if not coming.done():
@@ -99,9 +108,9 @@ class HostHandle:
         except ray.exceptions.PendingCallsLimitExceeded:
             raise HostFull(self.id, "too many calls wait for it (hosts.max_pending); try again later") from None
         except RayActorError as error:
-            raise HostLost(str(error)) from None
+            raise HostLost(str(error), self.id) from None
 
-    async def _answer(self, ref: ray.ObjectRef) -> object:
+    async def _answer(self, ref: ray.ObjectRef, sent_to: str) -> object:
         """The value, as soon as it is there or the host is lost."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[object] = loop.create_future()
@@ -112,7 +121,7 @@ class HostHandle:
             if error is None:
                 answer.set_result(value)
             else:
-                answer.set_exception(_lost(error))
+                answer.set_exception(_lost(error, sent_to))
 
         def arrived(done: asyncio.Future[object]) -> None:  # on a thread of Ray's
             error = done.exception()
@@ -131,14 +140,14 @@ class HostHandle:
 
         In both ways: Ray's reaches a call that the host has not begun, ours one whose cancellation Ray has lost.
         """
-        asked = self.actor.cancel.remote(run_id) if run_id else None
-        ray.cancel(ref)
-        if isinstance(ref, ray.ObjectRefGenerator):
-            ref = ref.completed()
         with contextlib.suppress(TimeoutError, HostLost, RayError):
+            asked = self.actor.cancel.remote(run_id) if run_id else None
+            ray.cancel(ref)
+            if isinstance(ref, ray.ObjectRefGenerator):
+                ref = ref.completed()
             async with asyncio.timeout(CANCEL_SECONDS):
-                await self._answer(ref)
-        del asked  # held until here: Ray may drop a call whose reference is gone
+                await self._answer(ref, self.id)
+            del asked  # held until here: Ray may drop a call whose reference is gone
 
     def lost(self, reason: str) -> None:
         """Declare it lost: nothing is sent until it is back, and all who wait are told."""
@@ -146,7 +155,7 @@ class HostHandle:
         waiting, self._waiting = self._waiting, set()
         for answer in waiting:
             if not answer.done():
-                answer.set_exception(HostLost(reason))
+                answer.set_exception(HostLost(reason, self.id))
 
     async def returned(self) -> None:
         """Wait until it answers again (Ray restarts it), as whatever incarnation; then ``up``."""
@@ -188,10 +197,10 @@ class HostHandle:
             return None
 
 
-def _lost(error: BaseException) -> BaseException:
+def _lost(error: BaseException, sent_to: str) -> BaseException:
     if isinstance(error, TaskCancelledError):
-        return HostLost("the call was cancelled on the host")
+        return HostLost("the call was cancelled on the host", sent_to)
     if isinstance(error, RayError):
         lines = [line for line in str(error).splitlines() if line.strip()]
-        return HostLost(lines[0] if lines else type(error).__name__)
+        return HostLost(lines[0] if lines else type(error).__name__, sent_to)
     return error

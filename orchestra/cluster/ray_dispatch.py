@@ -113,7 +113,7 @@ class RayDispatcher:
                             if isinstance(event, RunEnded):
                                 return
                     else:
-                        await route.lost(handle, HostLost("its stream ended before the run did"))
+                        await route.lost(handle, HostLost("its stream ended before the run did", handle.id))
             except HostLost as lost:
                 await route.lost(handle, lost)
 
@@ -149,15 +149,17 @@ class RayDispatcher:
         first = next(self._turn) % len(names)
         return [self._primary[name] for name in names[first:] + names[:first]]
 
-    async def bury(self, handle: HostHandle, reason: str) -> None:
-        """Nothing more is sent to that incarnation, and its threads are free."""
-        if not handle.up.is_set():
+    async def bury(self, handle: HostHandle, lost: HostLost) -> None:
+        """Nothing more is sent to that incarnation, and its threads are free. One that is buried already stays so.
+
+        The reader of a stream may learn of a death long after the host has come back; the new incarnation stays.
+        """
+        if not handle.up.is_set() or handle.id != lost.id:
             return
-        dead = handle.id
-        handle.lost(reason)
+        handle.lost(str(lost))
         self._keep(self._back(handle), f"return of {handle.name}")
         try:
-            await self._hosts.leave(dead)
+            await self._hosts.leave(lost.id)
         except StoreUnavailable:
             return  # its heartbeat ends by itself
 
@@ -172,7 +174,7 @@ class RayDispatcher:
         if isinstance(answer, Lacking):
             await self._teach(handle)
         elif isinstance(answer.error, HostStopped):
-            await route.lost(handle, HostLost(answer.error.problem))
+            await route.lost(handle, HostLost(answer.error.problem, handle.id))
         elif isinstance(answer.error, Fenced):
             await route.pause(answer.error)  # somebody else took the thread over: ask for this run's end again
         else:
@@ -183,7 +185,7 @@ class RayDispatcher:
         try:
             await handle.ask(lambda actor: actor.learn.remote([reference]))
         except HostLost as lost:
-            await self.bury(handle, str(lost))
+            await self.bury(handle, lost)
 
     async def _back(self, handle: HostHandle) -> None:
         await handle.returned()
@@ -200,7 +202,7 @@ class RayDispatcher:
                 continue
             for handle in self._all:
                 if handle.up.is_set() and handle.id not in alive:
-                    await self.bury(handle, "it missed its heartbeats")
+                    await self.bury(handle, HostLost("it missed its heartbeats", handle.id))
 
     def _keep(self, coroutine: object, name: str) -> None:
         task: asyncio.Task[None] = asyncio.create_task(coroutine, name=name)  # type: ignore[arg-type]
@@ -237,7 +239,7 @@ class _Route:
         """That host did not answer; what comes next is sent again."""
         self.again = True
         self._problem = f"{handle.name}: {lost}"
-        await self._dispatcher.bury(handle, str(lost))
+        await self._dispatcher.bury(handle, lost)
         self._since = self._since or time.monotonic()
         self._check()
 

@@ -106,12 +106,10 @@ async def test_a_stream_goes_on_from_another_host(config: Config, arm: Arm, tmp_
 
 async def test_a_host_that_stood_still_is_fenced_when_it_wakes_up(config: Config, arm: Arm, tmp_path: Path) -> None:
     failpoint, starts = arm("turn.committing"), tmp_path / "starts"
-    async with Runtime.start(config(primary=2, heartbeat_seconds=0.3)) as runtime:
+    async with Runtime.start(config(primary=2, heartbeat_seconds=0.6)) as runtime:
         await runtime.register(counting(starts))
         running = asyncio.ensure_future(runtime.run("a", "x", session_id="s"))
         pid = await failpoint.reached()
-        stopped = _named({host.name: host.pid for host in await runtime.hosts() if host.pid}, pid)
-        assert stopped is None  # it does not answer
         result = await running  # its heartbeat ended, and the other host took over
         os.kill(pid, signal.SIGCONT)
         await until_async("the host that woke up to be back", lambda: _alive(runtime), 2)
