@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
 from typing import Annotated
 
 import typer
@@ -26,20 +28,23 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def orchestra(
-    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Show the version and exit.")] = False,
-) -> None:
-    """A multi-agent runtime with shared memory: agents on Ray, memory in Redis, tidied in the background."""
-    if version:
-        from importlib.metadata import PackageNotFoundError
-        from importlib.metadata import version as version_of
-
+def show_version(wanted: bool) -> None:
+    """Print the version and end, when it is asked for."""
+    if wanted:
         try:
-            print(f"orchestra {version_of('orchestra-runtime')}")
+            print(f"orchestra {installed_version('orchestra-runtime')}")
         except PackageNotFoundError:
             print("orchestra, not installed")
         raise typer.Exit
+
+
+@app.callback()
+def orchestra(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=show_version, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """A multi-agent runtime with shared memory: agents on Ray, memory in Redis, tidied in the background."""
 
 
 for command in (doctor, init, up, status, down, run, chat):

@@ -116,6 +116,8 @@ def _disk(config: ClusterConfig) -> Finding:
     folder = next(path for path in (config.data_dir, *config.data_dir.parents) if path.exists())
     free = shutil.disk_usage(folder).free
     text = f"{free / 1e9:.1f} GB free at {config.data_dir}"
+    if not folder.is_dir():
+        return Finding("disk", "broken", f"{folder} is a file, so {config.data_dir} cannot be made")
     if not os.access(folder, os.W_OK):
         return Finding("disk", "broken", f"{folder} cannot be written", "Give another data_dir in the cluster file")
     if free < ENOUGH_BYTES:

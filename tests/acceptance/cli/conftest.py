@@ -43,6 +43,7 @@ def orchestra(tmp_path: Path) -> Iterator[Command]:
     """``orchestra`` in an empty folder. Nothing that it started may be running at the end."""
     command = Command(tmp_path)
     yield command
+    command.end()
     command.nothing_is_left()
 
 

@@ -42,6 +42,7 @@ class Command:
     folder: Path
     variables: dict[str, str] = field(default_factory=dict)
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def environment(self) -> dict[str, str]:
         """Without keys and settings of whoever runs the tests."""
@@ -50,7 +51,7 @@ class Command:
 
     def start(self, *arguments: str | Path, piped: bool = False, **more: Any) -> subprocess.Popen[str]:
         """Start it; standard input is empty unless ``piped``."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "orchestra.cli.main", *map(str, arguments)],
             cwd=self.folder,
             env=self.environment(),
@@ -60,6 +61,15 @@ class Command:
             text=True,
             **more,
         )
+        self.started.append(process)
+        return process
+
+    def end(self) -> None:
+        """End what a failed test has left, by its pid."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
 
     def __call__(self, *arguments: str | Path, text: str | None = None, seconds: float = 90) -> Done:
         """Run it to its end; ``text`` is its standard input."""

@@ -51,6 +51,7 @@ def test_a_signal_ends_the_play_in_order_and_the_next_start_goes_on(
 ) -> None:
     process = waiting.start("run", "play.yaml", "--inline", "--json")
     assert slow.asked.wait(60)
+    assert len(waiting.left()) > 1  # the command and the server
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == code, err

@@ -31,7 +31,8 @@ def test_the_quickstart_remembers_and_its_second_and_third_start_ask(orchestra: 
         assert played["played"] == "follow_up"
         assert [turn["question"] for turn in played["turns"]] == [True] * 3
         assert len(played["turns"]) == 3
-        assert again.code == (0 if played["ok"] else 1)
+        assert again.code == 0, again.out
+        assert [check["ok"] for check in played["checks"]] == [True] * 4
         assert [one["turn"] for one in played["passes"]][:5] == [5, 10, 15, 20, 25]
 
 
