@@ -1,6 +1,6 @@
 """What a turn costs, inline and through Ray: ``python -m benchmarks.turns [--rows inline,history,agents,blocks,ray]``.
 
-Every row holds the lease, journals and commits. Medians; the machine is described in the output. Nothing here is a test.
+Every row holds the lease, journals and commits. Medians; the output describes the machine. Nothing here is a test.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from orchestra import Agent, Block, Runtime, ToolContext, tool
-from orchestra.core.events import RunEnded
-from orchestra.core.messages import Message
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.instant import NO_TOOL, ONE_TOOL
+from orchestra import Agent, Block, Runtime, ToolContext, tool
+from orchestra.core.events import RunEnded
+from orchestra.core.messages import Message
 
 CACHE_MB = 24  # the default
 
@@ -119,7 +119,9 @@ async def turns(inline: bool) -> list[Row]:
                 name = f"{where}, {'one tool' if tools else 'no tool'}"
                 rows.append(row(name, times, done, durability, target, tools=tools))
             if not inline:
-                rows.append(row("through Ray, stream's first event", await first_events(runtime), 0, durability, "5 ms"))
+                rows.append(
+                    row("through Ray, stream's first event", await first_events(runtime), 0, durability, "5 ms")
+                )
     return rows
 
 
@@ -145,7 +147,9 @@ async def history() -> list[Row]:
         session = runtime.session("long", "plain")
         for start in range(0, 4000, 500):
             roles = ("user", "assistant")
-            await session.add_items([Message(roles[i % 2], f"message {i} " + "word " * 20) for i in range(start, start + 500)])  # type: ignore[arg-type]
+            await session.add_items(
+                [Message(roles[i % 2], f"message {i} " + "word " * 20) for i in range(start, start + 500)]
+            )  # type: ignore[arg-type]
         none = await timed(lambda: runtime.run("plain", "hello", session_id=f"n{time.time_ns()}", user_id="u"), 150)
         few = await timed(lambda: runtime.run("plain", "hello", session_id="few", user_id="u"), 150)
         warm = await timed(lambda: runtime.run("plain", "hello", session_id="long", user_id="u"), 150)
@@ -160,7 +164,9 @@ async def history() -> list[Row]:
         rows.append(row("inline, first turn of a session", none, 2, "always", "", history="0", cache="cold"))
         rows.append(row("inline, short session", few, 2, "always", "", history="0 to 330"))
         rows.append(row(f"inline, long session ({ratio:.2f} times)", warm, 2, "always", "1.3 times", history="4000"))
-        rows.append(row("inline, long session, cold host", sorted(cold), 2, "always", "50 ms", history="4000", cache="cold"))
+        rows.append(
+            row("inline, long session, cold host", sorted(cold), 2, "always", "50 ms", history="4000", cache="cold")
+        )
     return rows
 
 
@@ -172,7 +178,13 @@ async def agents() -> list[Row]:
             Block(label="persona", value=f"I am agent {number}.", description="Who I am."),
             Block(label="human", scope="user", description="Who I talk to."),
         )
-        return Agent(name=f"agent-{number}", model=ONE_TOOL, instructions=f"You are agent {number}. " * 10, blocks=blocks, tools=(note,))
+        return Agent(
+            name=f"agent-{number}",
+            model=ONE_TOOL,
+            instructions=f"You are agent {number}. " * 10,
+            blocks=blocks,
+            tools=(note,),
+        )
 
     async with runtime_of("always", inline=True, cache_mb=CACHE_MB) as runtime:
         me = psutil.Process()
@@ -213,7 +225,20 @@ async def blocks() -> list[Row]:
         lines = (await runtime.blocks.get(made.id)).value.count("\n") + 1
         assert lines == 64 * 20
     per = seconds * 1000 / (64 * 20)
-    return [Row("64 writers on one block, an append", f"{per:.2f} ms", "", "always", 0, "1280 lines", "", f"{commands:.2f}", "", "1 command")]
+    return [
+        Row(
+            "64 writers on one block, an append",
+            f"{per:.2f} ms",
+            "",
+            "always",
+            0,
+            "1280 lines",
+            "",
+            f"{commands:.2f}",
+            "",
+            "1 command",
+        )
+    ]
 
 
 ROWS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
@@ -227,7 +252,10 @@ ROWS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
 
 def machine() -> str:
     """This machine and the versions, in one line."""
-    cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), "")
+    cpu = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        "",
+    )
     memory = psutil.virtual_memory().total / 2**30
     return f"{os.cpu_count()} cores ({cpu}), {memory:.0f} GiB, {platform.system()}, Python {platform.python_version()}"
 
@@ -238,7 +266,9 @@ def main() -> None:
     parser.add_argument("--rows", default=",".join(ROWS))
     wanted = parser.parse_args().rows.split(",")
     console = Console(width=170)
-    console.print(f"{time.strftime('%Y-%m-%d')}, {machine()}; 3 blocks in every turn; sync = write acknowledged after fsync")
+    console.print(
+        f"{time.strftime('%Y-%m-%d')}, {machine()}; 3 blocks in every turn; sync = write acknowledged after fsync"
+    )
     table = Table(*("row", "median", "p95", "durability", "tools", "history", "cache", "commands", "syncs", "target"))
     for name in wanted:
         for item in asyncio.run(ROWS[name]()):  # type: ignore[arg-type]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from orchestra.core.blocks import BlockView
 
-# Only what would close a tag is neutralised: ``</value>`` becomes ``<\/value>`` (and ``</value >``, which closes it too). One backslash is added to any number
-# that stands there already, so it can be undone exactly.
+# Only what would close a tag is neutralised: ``</value>`` (and ``</value >``, which closes it too) becomes ``<\/value>``.
+# One backslash is added to any number that stands there already, so it can be undone exactly.
 _CLOSING = re.compile(r"<(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*\s*>)")
 _NEUTRALISED = re.compile(r"<\\(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*\s*>)")
 

@@ -20,9 +20,9 @@ class LogView:
     """The tail of a log as a host caches it. Owner: the host that holds the thread.
 
     ``sums[i]`` is the estimated tokens of the first ``i`` messages, so a cut is found by bisection and a turn costs
-    the same with 4,000 stored messages as with none. ``turns[j]`` is the index of the ``j``-th user message that follows
-    no other one, the only places where a cut may be. ``places[i]`` is the index in the log of the ``i``-th message,
-    ``end`` that of the entry which comes next.
+    the same with 4,000 stored messages as with none. ``turns[j]`` is the index of the ``j``-th user message that
+    follows no other one, the only places where a cut may be. ``places[i]`` is the index in the log of the ``i``-th
+    message, ``end`` that of the entry which comes next.
     """
 
     end: int = 0

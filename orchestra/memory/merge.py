@@ -27,17 +27,21 @@ def merge(base: str, ours: str, theirs: str) -> Merged:
         if region[0] != "conflict":
             lines.extend(region[1])
             continue
-        _, old, mine, other = region
-        if not old:
-            lines.extend(mine)
-            lines.extend(line for line in other if line not in mine)
-        elif mine[: len(old)] == old and other[: len(old)] == old:
-            lines.extend(mine)
-            lines.extend(line for line in other[len(old) :] if line not in mine)
-        else:
-            conflicts += 1
-            lines.extend(mine)
+        both = _joined(*region[1:])
+        conflicts += both is None
+        lines.extend(region[2] if both is None else both)
     return Merged("\n".join(lines), conflicts)
+
+
+def _joined(old: list[str], mine: list[str], other: list[str]) -> list[str] | None:
+    """Both changes of ``old`` where they only touch: one wrote before or behind it; ``None`` where they overlap."""
+    size = len(old)
+    for changed, kept in ((mine, other), (other, mine)):
+        if kept[:size] == old:
+            return changed + [line for line in kept[size:] if line not in changed]
+        if kept[-size:] == old:
+            return [line for line in kept[:-size] if line not in changed] + changed
+    return None
 
 
 def _lines(text: str) -> list[str]:

@@ -67,7 +67,7 @@ class StateValues:
                 self._replay(key)
 
     def rebase(self, key: str, current: str) -> None:
-        """Another run changed ``key`` to ``current`` (JSON, empty when absent): do this turn's operations again on it."""
+        """Another run changed ``key`` to ``current`` (JSON, empty: absent): do this turn's operations again on it."""
         before = self._now.get(key)
         self._put_stored(key, current or None)
         try:
