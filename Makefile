@@ -10,7 +10,7 @@ PYTHON ?= $(shell .ci/python)
 DOCS := $(wildcard tests/unit/runtime/test_configuration_page.py tests/docs)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test check clean
+.PHONY: run test check style format types floors sizes examples clean
 
 run: $(VENV)/.package
 	$(BIN)/orchestra run configs/quickstart.yaml
@@ -18,12 +18,20 @@ run: $(VENV)/.package
 test: $(VENV)/.package-test
 	$(BIN)/python -m pytest $(ARGS)
 
-check: $(VENV)/.package-test
+# With -k, as in `make -k check`, all of these are looked at, whatever the first ones find.
+check: style format types floors sizes examples
+
+style: $(VENV)/.package-test
 	$(BIN)/ruff check .
+format: $(VENV)/.package-test
 	$(BIN)/ruff format --check .
+types: $(VENV)/.package-test
 	$(BIN)/mypy
+floors: $(VENV)/.package-test
 	$(BIN)/lint-imports
+sizes: $(VENV)/.package-test
 	$(BIN)/loq check
+examples: $(VENV)/.package-test
 	$(BIN)/python -m pytest $(DOCS)
 
 clean:
