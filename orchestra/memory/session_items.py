@@ -25,10 +25,10 @@ def encoded(items: Sequence[Item]) -> list[bytes]:
 
 
 def _encoded(item: Item, number: int) -> bytes:
-    if not isinstance(item, Mapping):
+    if type(item) is not dict and not isinstance(item, Mapping):
         raise InputError(f"item {number} is {type(item).__name__}; a session keeps JSON objects")
+    value = item if type(item) is dict else dict(item)
     try:
-        value = item if isinstance(item, dict) else dict(item)
         text = dumps(value)
         # What comes back equal was JSON all along; only the rest (a key 1, a tuple) is looked at closely.
         if loads(text) != value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -68,6 +68,11 @@ class SessionTimes:
     updated_at: float
 
 
+def _operation() -> str:
+    """A new operation id. Drawn for each call, so that forked processes do not share one."""
+    return os.urandom(16).hex()
+
+
 class StoredSession:
     """The session protocol over one :class:`EntryLog`.
 
@@ -115,12 +120,12 @@ class StoredSession:
         """
         self._log.check_open()
         if items:
-            await self._log.append(encoded(items), uuid.uuid4().hex)
+            await self._log.append(encoded(items), _operation())
 
     async def pop_item(self) -> Item | None:
         """Take the newest item away, or ``None``; corrupt entries behind it are dropped."""
         self._log.check_open()
-        while (entry := await self._log.pop(uuid.uuid4().hex)) is not None:
+        while (entry := await self._log.pop(_operation())) is not None:
             if (item := decoded(entry)) is not None:
                 return item
             self.corrupt_items += 1
@@ -129,12 +134,12 @@ class StoredSession:
     async def clear_session(self) -> None:
         """Delete the items and everything that was kept beside them."""
         self._log.check_open()
-        await self._log.clear(uuid.uuid4().hex)
+        await self._log.clear(_operation())
 
     async def set_items(self, items: Sequence[Item]) -> None:
         """Replace the whole history in one step. On an error the old one is there. Raises as :meth:`add_items`."""
         self._log.check_open()
-        await self._log.assign(encoded(items), uuid.uuid4().hex)
+        await self._log.assign(encoded(items), _operation())
 
     async def snapshot(self) -> Snapshot:
         """The whole history, to be handed to :meth:`replace_items`."""
@@ -152,7 +157,7 @@ class StoredSession:
         self._log.check_open()
         if count == 0 or not snapshot.generation:
             return False
-        return await self._log.splice(snapshot.generation, snapshot.ends[count - 1], encoded(items), uuid.uuid4().hex)
+        return await self._log.splice(snapshot.generation, snapshot.ends[count - 1], encoded(items), _operation())
 
     async def times(self) -> SessionTimes | None:
         """When the session was made and last written; ``None`` when nothing is stored."""

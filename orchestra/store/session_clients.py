@@ -14,6 +14,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
 
 from orchestra.core.errors import InputError
+from orchestra.store.session_line import BROKEN, Line, line_of
 
 RedisClient: TypeAlias = "Redis | RedisCluster"
 PATIENCE_SECONDS = 15.0
@@ -37,7 +38,7 @@ class SessionClients:
         self._lock = threading.Lock()
         self._own: dict[asyncio.AbstractEventLoop, Redis] = {}
         self._home: asyncio.AbstractEventLoop | None = None
-        self._last: tuple[asyncio.AbstractEventLoop, RedisClient] | None = None
+        self._last: tuple[asyncio.AbstractEventLoop, RedisClient, Line | None] | None = None
         self.closed = False
         if client is not None:
             try:
@@ -60,16 +61,17 @@ class SessionClients:
         where = cast("dict[str, object]", self._injected.connection_pool.connection_kwargs)
         return str(where["path"]) if "path" in where else f"{where.get('host')}:{where.get('port')}"
 
-    def here(self) -> RedisClient:
-        """The client of the running event loop."""
+    def here(self) -> tuple[RedisClient, Line | None]:
+        """The client of the running event loop, and its line if it has one."""
         loop = asyncio.get_running_loop()
         last = self._last
         if last is not None and last[0] is loop:
-            return last[1]
+            return last[1], last[2]
         with self._lock:
             client = self._client_of(loop)
-        self._last = (loop, client)
-        return client
+        line = line_of(client)
+        self._last = (loop, client, line)
+        return client, line
 
     def _client_of(self, loop: asyncio.AbstractEventLoop) -> RedisClient:
         if self._injected is not None:
@@ -96,9 +98,23 @@ class SessionClients:
         pool = BlockingConnectionPool.from_url(self._url or "", **{**options, **self._options})
         return Redis(connection_pool=pool)
 
+    async def send(self, *command: str | int | bytes) -> object:
+        """The answer of one command, undecoded whatever the client's settings.
+
+        The first try goes over the client's line. When that connection is broken, the client's own way with its
+        retries takes over: writes carry an operation id, so being sent twice is harmless.
+        """
+        client, line = self.here()
+        if line is not None and isinstance(client, Redis):
+            try:
+                return await line.send(client, command)
+            except BROKEN:
+                pass
+        return cast("object", await client.execute_command(*command, NEVER_DECODE=True))
+
     async def ping(self) -> bool:
         """Whether the server answers a ``PING`` now, without the patience that commands have."""
-        client = self.here()
+        client, _ = self.here()
         probe = _twin(client, patient=False) if isinstance(client, Redis) and client is not self._injected else None
         try:
             async with asyncio.timeout(PING_SECONDS):
@@ -113,8 +129,10 @@ class SessionClients:
         """Close the clients made here, each on its own loop; the injected one is left alone. Twice is fine."""
         with self._lock:
             self.closed = self.closed or self._injected is None
-            mine, self._own, self._last = self._own, {}, None
+            mine, last, self._own, self._last = self._own, self._last, {}, None
         here = asyncio.get_running_loop()
+        if last is not None and last[0] is here and last[1] is self._injected and last[2] is not None:
+            await last[2].release()
         for loop, client in mine.items():
             if loop is here:
                 await _close(client)

@@ -128,8 +128,7 @@ class SessionStore:
         # Never decoded by the client: an injected one may decode or not, and one entry that is no UTF-8 would make a
         # decoding client fail the whole answer.
         self.check_open()
-        client = self.clients.here()
         try:
-            return cast("object", await client.execute_command(*command, NEVER_DECODE=True))
+            return await self.clients.send(*command)
         except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
             raise StoreUnavailable(self.clients.address, str(error) or type(error).__name__) from None

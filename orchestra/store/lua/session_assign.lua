@@ -3,10 +3,9 @@
 -- → OK | DUP
 --
 -- A reader sees the old history or the new one. A process that dies before this call leaves the old one.
-if answered(ARGV[1]) then return {'DUP'} end
 local now = now_ms()
+if claim(now) then return {'DUP'} end
 redis.call('DEL', KEYS[1])
 push(3)
-touch(ARGV[1], ARGV[2], now, true)
-remember(ARGV[1], '', now)
+touch(now, true)
 return {'OK'}

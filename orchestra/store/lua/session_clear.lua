@@ -5,7 +5,8 @@
 -- The remembered answers go too, since they hold popped items. An append whose answer was lost and that comes again
 -- after the clear is then applied: it had not been acknowledged, so it may count as the later of the two. Only this
 -- call's own id stays for some minutes, so that its retry does not delete what was appended after it.
-if answered(ARGV[1]) then return {'DUP'} end
+local now = now_ms()
+if claim(now) then return {'DUP'} end
 redis.call('DEL', unpack(KEYS))
-remember(ARGV[1], '', now_ms())
+claim(now)
 return {'OK'}

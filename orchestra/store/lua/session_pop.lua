@@ -3,12 +3,15 @@
 -- → OK entry | DUP entry | EMPTY
 --
 -- Two at once: each gets another entry. The same call twice: the entry is remembered with the id and given again, so a
--- lost answer loses no item. Nothing there: nothing is written.
-local known = answered(ARGV[1])
+-- lost answer loses no item. Nothing there: nothing is kept.
+local now = now_ms()
+local known = claim(now)
 if known then return {'DUP', known} end
 local entry = redis.call('RPOP', KEYS[1])
-if not entry then return {'EMPTY'} end
-local now = now_ms()
-touch(ARGV[1], ARGV[2], now, true)
-remember(ARGV[1], entry, now)
+if not entry then
+  forget(now)
+  return {'EMPTY'}
+end
+touch(now, true)
+remember(entry, now)
 return {'OK', entry}

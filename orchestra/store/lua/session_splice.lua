@@ -5,13 +5,14 @@
 --
 -- An append while the replacement was being made: the generation is the same, the new entries stay behind it. A pop, a
 -- clear or another replacement meanwhile: MOVED, and nothing is written.
-if answered(ARGV[1]) then return {'DUP'} end
+local now = now_ms()
+local known = claim(now)
+if known then return {known == '' and 'DUP' or known} end
 if redis.call('HGET', KEYS[2], 'generation') ~= ARGV[3] or redis.call('LLEN', KEYS[1]) < tonumber(ARGV[4]) then
+  remember('MOVED', now)
   return {'MOVED'}
 end
-local now = now_ms()
 redis.call('LTRIM', KEYS[1], ARGV[4], -1)
 for i = #ARGV, 5, -1 do redis.call('LPUSH', KEYS[1], ARGV[i]) end
-touch(ARGV[1], ARGV[2], now, true)
-remember(ARGV[1], '', now)
+touch(now, true)
 return {'OK'}
