@@ -24,10 +24,11 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from orchestra.memory.state import AgentState
+from orchestra.runtime.sealed import Sealed
 
 T = TypeVar("T")
 _log = logging.getLogger("orchestra")
@@ -51,8 +52,8 @@ class HookContext:
 class Hooks:
     """The hooks of one run."""
 
-    def __init__(self, hooks: Sequence[object], context: HookContext) -> None:
-        self._hooks, self._context = hooks, context
+    def __init__(self, hooks: Sequence[object], context: HookContext, invocation_state: Sealed | None = None) -> None:
+        self._hooks, self._context, self._invocation_state = hooks, context, invocation_state
 
     async def call(self, name: str, *arguments: object) -> None:
         """Call all hooks that have the method ``name``."""
@@ -82,7 +83,9 @@ class Hooks:
         return having[::-1] if name.startswith("after_") else having
 
     async def _one(self, hook: object, name: str, *arguments: object) -> object:
-        method = getattr(hook, name)
+        method, context = getattr(hook, name), self._context
+        if self._invocation_state is not None:  # a copy for each call, as for tools
+            context = replace(context, invocation_state=self._invocation_state.open())
         if inspect.iscoroutinefunction(method):
-            return await method(self._context, *arguments)
-        return await asyncio.to_thread(method, self._context, *arguments)
+            return await method(context, *arguments)
+        return await asyncio.to_thread(method, context, *arguments)

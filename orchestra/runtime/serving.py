@@ -344,11 +344,7 @@ class Serving:
     ) -> TurnContext:
         request = self.request
         tools, specs = tools_for(loaded, writable=blocks.writable())
-        sealed = self.invocation_state
-        hook_context = HookContext(
-            *(request.agent, request.run_id, request.session_id, request.user_id, state.view()),
-            sealed.open() if sealed is not None and loaded.hooks else {},
-        )
+        hook_context = HookContext(request.agent, request.run_id, request.session_id, request.user_id, state.view(), {})
         now = time.time()
         context = TurnContext(
             request=request,
@@ -356,7 +352,7 @@ class Serving:
             tools=tools,
             specs=specs,
             blocks=blocks,
-            hooks=Hooks(loaded.hooks, hook_context),
+            hooks=Hooks(loaded.hooks, hook_context, self.invocation_state),
             limits=_tightest(loaded.agent.limits, request.limits),
             history=history,
             calls_before=calls,

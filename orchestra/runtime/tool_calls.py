@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from orchestra.core.blocks import BlockView
 from orchestra.core.errors import Fenced, OrchestraError, StoreUnavailable, ToolError
@@ -100,12 +101,19 @@ class ToolCalls:
 
     async def _run(self, name: str, call: ToolCall, seen: dict[str, int], view: AgentState) -> tuple[str, bool]:
         tool, hooks = self.context.tools[call.name], self.context.hooks
+        # Copies: what hooks and tools do to nested arguments is not done to the message in the log.
+        arguments, seen_by_hooks = (cast("dict[str, Json]", copied(dict(call.arguments))) for _ in range(2))
+        shown = replace(call, arguments=seen_by_hooks)
         try:
-            arguments = await hooks.change("before_tool", dict(call.arguments), call)
+            arguments = await hooks.change("before_tool", arguments, shown)
             content = await tool.run(arguments, self._tool_context(name, call, seen, view))
-            return await hooks.change("after_tool", content, call), False
+            return await hooks.change("after_tool", content, shown), False
         except (Fenced, StoreUnavailable):
             raise
+        except asyncio.CancelledError:
+            if self.context.cancelled or asyncio.current_task().cancelling():  # type: ignore[union-attr]
+                raise
+            return "CancelledError: something that the tool waited for was cancelled", True
         except (ToolError, OrchestraError) as error:
             return str(error), True
         except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 
 from orchestra.core.agent import Agent, Limits
@@ -42,7 +43,10 @@ TOOLS = {**EDIT_TOOLS, FINISH.name: FINISH}
 
 
 class LlmConsolidator:
-    """Runs a model until it calls ``memory_finish_edits`` or answers without a call. ``max_steps`` bounds model calls."""
+    """Runs a model until it calls ``memory_finish_edits`` or answers without a call.
+
+    ``max_steps`` bounds the model calls; ``instructions`` are added to what the sleep-time agent is told.
+    """
 
     def __init__(self, model: Model, *, instructions: str = "", max_steps: int = 20, name: str = "llm") -> None:
         self.name, self._model, self._max_steps = name, model, max_steps
@@ -73,7 +77,7 @@ class LlmConsolidator:
         turn = Turn(context, journal, ToolCalls(context, journal, state, None, _no_resource, False))
         outcome = await turn.work()
         if outcome.status == "cancelled":
-            raise SleeptimeError(work.thread, "the pass was cancelled")
+            raise asyncio.CancelledError  # the worker stops, or the pass has taken too long: they know which
         if outcome.status != "completed":
             raise SleeptimeError(work.thread, outcome.error or outcome.reason)
         return context.usage

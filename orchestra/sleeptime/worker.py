@@ -102,6 +102,11 @@ class SleepWorker:
                 await self._leased(claim, cached, sleeptime)
             except (Fenced, StoreUnavailable):
                 return  # another worker has it, or will have it when the lease ends
+            except asyncio.CancelledError:
+                # This worker stops: another one may do the pass at once, and it has not failed.
+                stopped = "the worker stopped"
+                await self._passes.fail(claim, stopped, max_tries=max_tries + 99, backoff_ms=0, reason="again")
+                raise
             except UnknownName as error:
                 await self._passes.fail(claim, str(error), max_tries=1, backoff_ms=0, reason="skip")
             except Exception as error:

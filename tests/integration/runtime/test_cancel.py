@@ -186,3 +186,23 @@ async def test_a_failed_model_leaves_an_aborted_turn(runtime: Runtime) -> None:
     turns = await ThreadStore(runtime.store).turns("a|s")
     assert turns[0].startswith("0 1 3 aborted ")
     assert (await runtime.run("a", "hi", session_id="s")).turn == 1
+
+
+async def test_something_else_that_was_cancelled_is_an_error_and_not_a_cancelled_run(runtime: Runtime) -> None:
+    async def stray() -> str:
+        """Wait for a task that somebody cancels."""
+        task = asyncio.ensure_future(asyncio.Event().wait())
+        task.cancel()
+        return str(await task)
+
+    async def answer(request: ModelRequest) -> ModelReply | str:
+        if request.messages[-1].text == "model":
+            return await stray()
+        return request.messages[-1].text if request.messages[-1].role == "tool" else reply(calls=[call("stray")])
+
+    await runtime.register(Agent(name="a", model=FunctionModel(answer), tools=(stray,)))
+    result = await runtime.run("a", "tool", session_id="s")
+    assert (result.status, result.messages[2].is_error) == ("completed", True)
+    assert "cancelled" in result.messages[2].text
+    result = await runtime.run("a", "model", session_id="s")
+    assert (result.status, result.reason) == ("failed", "error")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
@@ -166,3 +167,27 @@ async def test_a_hook_that_raises_after_the_run_takes_no_answer_away(
         result = await runtime.run("a", "go", **options)
         assert (result.status, result.output) == ("completed", "hi")
     assert caplog.text.count("the hook is ill") == 2
+
+
+async def test_nested_values_are_copies(runtime: Runtime) -> None:
+    """Neither a hook nor a tool changes what the model asked for, nor what another hook gets of the call's state."""
+    seen: list[object] = []
+
+    def collect(items: Any) -> str:
+        """Collect."""
+        items.append("by the tool")
+        return str(items)
+
+    class Meddling:
+        def before_tool(self, context: HookContext, call: ToolCall, arguments: dict[str, Any]) -> None:
+            seen.append(context.invocation_state["list"])
+            cast("list[object]", context.invocation_state["list"]).append("meddled")
+            cast("list[object]", call.arguments["items"]).append("by the hook")
+
+    model = ScriptedModel([reply(calls=[call("collect", items=["x"])]), reply("done")])
+    await runtime.register(Agent(name="a", model=model, tools=(collect,), hooks=(Meddling(), Meddling())))
+    result = await runtime.run("a", "go", session_id="s", invocation_state={"list": []})
+    assert result.messages[1].tool_calls[0].arguments == {"items": ["x"]}
+    assert model.requests[1].messages[1].tool_calls[0].arguments == {"items": ["x"]}
+    assert result.messages[2].text == "['x', 'by the tool']"
+    assert seen == [["meddled"], ["meddled"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra.memory.merge import merge
+from orchestra.memory.merge import Merged, merge
 
 LINES = st.lists(st.sampled_from("abcdefgh"), max_size=6)
 
@@ -46,5 +46,9 @@ def test_one_side_alone(base: list[str], other: list[str]) -> None:
 def test_two_insertions_at_one_place_and_an_overlap() -> None:
     assert merge("a", "a\nours", "a\ntheirs").text == "a\nours\ntheirs"
     assert merge("", "same", "same\nmore").text == "same\nmore"
+    for ours, theirs in (("x", "a\nb"), ("a\nb", "x")):  # one rewrites the line behind which the other writes
+        assert merge("a", ours, theirs) == Merged("x\nb", 0)
+    assert merge("a", "x", "b\na") == Merged("b\nx", 0)
+    assert merge("k\na\nb", "k\nb", "k\na\nnew\nb") == Merged("k\nnew\nb", 0)
     merged = merge("a\nb\nc", "a\nB1\nc", "a\nB2\nc")
     assert (merged.text, merged.conflicts) == ("a\nB1\nc", 1)
