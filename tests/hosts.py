@@ -31,7 +31,7 @@ class Machines:
 
     def client_of(self, host: Host) -> Client:
         """A client whose runs are served by ``host``."""
-        return Client(self.store, InlineDispatcher(host), self.functions)
+        return Client(self.store, InlineDispatcher(host), self.functions, host.passages.archive)
 
     async def worker(self, host: Host, *, backoff: float = 0.01, lease_ms: int | None = None) -> SleepWorker:
         """A sleep-time worker on ``host``, started."""

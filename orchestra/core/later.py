@@ -12,7 +12,6 @@ LATER_KEYS: Mapping[str, frozenset[str]] = {
             "guardrails",
             "workspace",
             "bootstrap",
-            "recall",
             "embeddings",
             "session_settings",
             "sources",
@@ -20,7 +19,6 @@ LATER_KEYS: Mapping[str, frozenset[str]] = {
     ),
     "Conversation": frozenset({"preprocessors", "offload"}),
     "Sleeptime": frozenset({"sources", "tokens", "idle", "compaction", "adaptive"}),
-    "ClusterConfig": frozenset({"embeddings"}),
     "Scenario": frozenset({"graph", "swarm"}),
 }
 

@@ -17,7 +17,10 @@ from orchestra.core.messages import Input, Message, as_messages
 from orchestra.core.names import check_session, split_thread
 from orchestra.core.result import RunResult
 from orchestra.memory.blocks import Blocks
+from orchestra.memory.passages import Passages
+from orchestra.memory.recall import ConversationSearch
 from orchestra.memory.scopes import scoped_id, scoped_ref
+from orchestra.memory.search.archive import Archive, LocalArchive
 from orchestra.memory.sessions import Session, SessionUsage, find_session
 from orchestra.runtime.definition import pack_agent
 from orchestra.runtime.dispatch import Dispatcher
@@ -47,9 +50,12 @@ class SessionLike(Protocol):
 class Client:
     """Agents of one namespace. Owner of the functions that it registered by value."""
 
-    def __init__(self, store: Store, dispatcher: Dispatcher, functions: FunctionTable) -> None:
+    def __init__(
+        self, store: Store, dispatcher: Dispatcher, functions: FunctionTable, archive: Archive | None = None
+    ) -> None:
         self.store, self.dispatcher, self.functions = store, dispatcher, functions
         self.blocks = Blocks(store)
+        self.passages = Passages(store, archive or LocalArchive(store))
         self.resources: dict[str, Callable[[], object]] = {}
         self._definitions = DefinitionStore(store)
 
@@ -86,6 +92,18 @@ class Client:
     def session(self, session_id: str, agent: str | None = None) -> SessionHandle:
         """The session of one agent. Without ``agent``: of the one agent that has it (checked at the first use)."""
         return SessionHandle(self.store, check_session(session_id), agent)
+
+    def recall(self, where: str | SessionHandle, *, user_id: str | None = None) -> ConversationSearch:
+        """What was said in a session, or to an agent: to this user, or to everybody where no ``user_id`` is given."""
+        archive = self.passages.archive
+        if isinstance(where, str):
+            return ConversationSearch(archive, where, user_id=user_id, scope="agent" if user_id is None else "user")
+        session = where
+
+        async def agent() -> str:
+            return (await session.open()).agent
+
+        return ConversationSearch(archive, agent, session_id=session.session_id, scope="session")
 
     async def run(
         self,

@@ -12,6 +12,8 @@ from orchestra.core.errors import HostFull, SessionBusy, StoreUnavailable
 from orchestra.core.events import RunEnded, RunEvent
 from orchestra.core.names import thread_name
 from orchestra.core.result import RunResult
+from orchestra.memory.passages import Passages
+from orchestra.memory.search.archive import Archive, LocalArchive
 from orchestra.runtime.caches import HostCaches
 from orchestra.runtime.function_ref import FunctionTable
 from orchestra.runtime.orphans import OrphanWatch
@@ -33,7 +35,8 @@ class Host:
 
     ``name`` says what it is (``primary-0``); its incarnation is new with each start, so what a former one still does is
     told apart. ``max_turns`` run at once; ``max_pending`` more wait, further ones get :class:`HostFull`. After five
-    missed heartbeats (``beat_seconds`` apart) a host is dead and others take its threads.
+    missed heartbeats (``beat_seconds`` apart) a host is dead and others take its threads. ``archive`` searches
+    the archive and what was said; without one the host does it itself, by words.
     """
 
     def __init__(
@@ -47,11 +50,16 @@ class Host:
         max_turns: int = 1000,
         max_pending: int = 10_000,
         beat_seconds: float = BEAT_SECONDS,
+        archive: Archive | None = None,
     ) -> None:
         self.store, self.name = store, name
         self.id = f"{name}@{uuid.uuid4().hex[:12]}"
         self.functions = functions or FunctionTable()
         self.resources = Resources(resources or {})
+        self._own_archive: LocalArchive | None = None
+        if archive is None:
+            archive = self._own_archive = LocalArchive(store)
+        self.passages = Passages(store, archive)
         self.caches = HostCaches(cache_bytes)
         self.blocks, self.threads, self.hosts = (
             BlockStore(store),
@@ -81,6 +89,8 @@ class Host:
         self._tasks = []
         await self.hosts.leave(self.id)
         await self.resources.close()
+        if self._own_archive is not None:
+            await self._own_archive.close()
 
     async def _beat(self) -> None:
         """Keep this host alive. One that was declared dead takes a new incarnation: its old turns are fenced anyway."""

@@ -27,6 +27,7 @@ from orchestra.runtime.failpoints import failpoint
 from orchestra.runtime.hooks import HookContext, Hooks
 from orchestra.runtime.journal import BlockWatch, Journal, NoJournal, StoredJournal
 from orchestra.runtime.request import RunRequest
+from orchestra.runtime.run_archive import RunArchive
 from orchestra.runtime.run_blocks import RunBlocks, block_sources
 from orchestra.runtime.sealed import Sealed
 from orchestra.runtime.tool_calls import ToolCalls, notify_edits
@@ -358,12 +359,22 @@ class Serving:
             calls_before=calls,
             emit=self.emit,
             cancelled=self._cancelled,
+            archive=self._archive(loaded, blocks).of_call,
         )
         meta = Meta(agent=request.agent, run=request.run_id, created_at=now)
         context.messages.extend(message.with_meta(meta) for message in request.input)
         notify_edits(context)
         self._context = context
         return context
+
+    def _archive(self, loaded: Loaded, blocks: RunBlocks) -> RunArchive:
+        request = self.request
+        return RunArchive(
+            self.host.passages,
+            *(request.agent, request.run_id, request.session_id, request.user_id),
+            loaded.agent.recall_scope or "user",
+            blocks.sources,
+        )
 
     def _tools(self, context: TurnContext, journal: Journal, state: StateValues, resumed: bool) -> ToolCalls:
         return ToolCalls(context, journal, state, self.invocation_state, self.host.resources.get, resumed)

@@ -150,6 +150,7 @@ class ToolCalls:
             checkpoint=checkpoint,
             resource=self.resource,
             emit=emit,
+            archive=None if self.context.archive is None else self.context.archive(name),
         )
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from orchestra.core.blocks import BlockView
 from orchestra.core.jsontext import Json
 from orchestra.memory.state import AgentState
+from orchestra.runtime.run_archive import ToolArchive
 from orchestra.store.block_store import Receipt
 
 
@@ -50,6 +51,7 @@ class ToolContext:
     ``function`` and journals its JSON result, so a second start of the tool after a crash gets the result instead of a
     second run. ``resource(name)`` gives what a factory registered by ``runtime.resource`` opened on this host (an
     awaitable when the factory is asynchronous). ``emit(value)`` puts a JSON value into the stream of events.
+    ``archive`` searches the archive and what was said, and adds to the archive.
     """
 
     agent: AgentHandle
@@ -63,6 +65,7 @@ class ToolContext:
     checkpoint: Callable[[], None]
     resource: Callable[[str], object]
     emit: Callable[[Json], None]
+    archive: ToolArchive | None = None
 
     def __repr__(self) -> str:
         return f"ToolContext(agent={self.agent.name!r}, run_id={self.run_id!r}, call_id={self.call_id!r})"

@@ -9,10 +9,12 @@ from orchestra.core.agent import Limits
 from orchestra.core.events import RunEvent
 from orchestra.core.messages import Message
 from orchestra.core.model import ModelReply, ToolSpec, Usage
+from orchestra.runtime.archive_tools import ARCHIVE_TOOLS
 from orchestra.runtime.definition import Loaded
 from orchestra.runtime.hooks import Hooks
 from orchestra.runtime.memory_tools import EDIT_TOOLS
 from orchestra.runtime.request import RunRequest
+from orchestra.runtime.run_archive import ToolArchive
 from orchestra.runtime.run_blocks import RunBlocks
 from orchestra.runtime.tool import Tool
 
@@ -42,6 +44,7 @@ class TurnContext:
     messages: list[Message] = field(default_factory=list)
     cancelled: bool = False
     final_tools: frozenset[str] = frozenset()
+    archive: Callable[[str], ToolArchive] | None = None
 
     def tell(self, kind: Callable[..., RunEvent], /, **fields: object) -> None:
         """Emit an event of this run."""
@@ -53,12 +56,14 @@ class TurnContext:
 def tools_for(loaded: Loaded, *, writable: bool) -> tuple[dict[str, Tool], tuple[ToolSpec, ...]]:
     """The agent's tools, with the edit tools when it may edit a block.
 
-    An agent whose memory sleeps leaves editing to its sleep-time agent, unless ``memory_tools`` says otherwise.
+    An agent whose memory sleeps leaves editing to its sleep-time agent, unless ``memory_tools`` says otherwise; it
+    keeps the tools that search what was said and the archive; others have them where ``recall`` and ``archive`` say so.
     """
-    wanted = loaded.agent.memory_tools
-    if wanted is None:
-        wanted = loaded.agent.sleeptime is None or loaded.agent.sleeptime.every is None
+    agent = loaded.agent
+    wanted = agent.memory_tools if agent.memory_tools is not None else not agent.sleeps
     tools = dict(loaded.tools)
     if wanted and writable:
         tools |= EDIT_TOOLS
+    searching = ("conversation_search",) if agent.recall_scope is not None else ()
+    tools |= {name: ARCHIVE_TOOLS[name] for name in (*searching, *agent.archive_tools)}
     return tools, tuple(tool.spec for tool in tools.values())

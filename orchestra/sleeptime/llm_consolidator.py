@@ -10,6 +10,7 @@ from orchestra.core.errors import SleeptimeError
 from orchestra.core.messages import Message
 from orchestra.core.model import Model, Usage
 from orchestra.memory.state import StateValues
+from orchestra.runtime.archive_tools import ARCHIVE_TOOLS
 from orchestra.runtime.definition import Loaded
 from orchestra.runtime.hooks import HookContext, Hooks
 from orchestra.runtime.journal import NoJournal
@@ -29,6 +30,7 @@ Bring each block up to date with what was said:
 - When a fact has a new value, replace the old line; do not keep both. When something was withdrawn, delete it.
 - One fact a line, in plain words, with dates instead of "yesterday". No small talk, no plans of your own.
 - Stay within each block's limit; the block's description says what belongs there.
+- What is worth keeping but too long or too special for a block goes into the archive, with archival_memory_insert.
 
 Edit with the tools. Call memory_finish_edits when nothing is left to do, and at once when nothing is worth keeping."""
 
@@ -40,6 +42,7 @@ async def memory_finish_edits() -> str:
 
 FINISH = Tool(memory_finish_edits, idempotent=True)
 TOOLS = {**EDIT_TOOLS, FINISH.name: FINISH}
+INSERT = ARCHIVE_TOOLS["archival_memory_insert"]
 
 
 class LlmConsolidator:
@@ -58,12 +61,13 @@ class LlmConsolidator:
         agent = Agent(name=f"{work.agent}-sleeptime", instructions=self._instructions, limits=limits)
         prompt = f"{work.persona}\n\n{work.transcript.text()}" if work.persona else work.transcript.text()
         request = RunRequest(uuid.uuid4().hex, agent.name, (Message("user", prompt),), user_id=work.user_id)
-        state = StateValues({})
+        state, archive = StateValues({}), work.archive
+        tools = TOOLS if archive is None else {**TOOLS, INSERT.name: INSERT}
         context = TurnContext(
             request=request,
-            loaded=Loaded(agent, "", TOOLS, (), self._model, "auto", 0),
-            tools=TOOLS,
-            specs=tuple(tool.spec for tool in TOOLS.values()),
+            loaded=Loaded(agent, "", tools, (), self._model, "auto", 0),
+            tools=tools,
+            specs=tuple(tool.spec for tool in tools.values()),
             blocks=work.drafts,
             hooks=Hooks((), HookContext(agent.name, request.run_id, None, work.user_id, state.view(), {})),
             limits=agent.limits,
@@ -72,6 +76,7 @@ class LlmConsolidator:
             emit=lambda event: None,
             messages=list(request.input),
             final_tools=frozenset({FINISH.name}),
+            archive=None if archive is None else lambda name: archive,
         )
         journal = DraftJournal(work)
         turn = Turn(context, journal, ToolCalls(context, journal, state, None, _no_resource, False))

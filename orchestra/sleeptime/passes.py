@@ -14,15 +14,18 @@ from orchestra.core.model import Usage
 from orchestra.core.names import derived_id, split_thread
 from orchestra.memory.lineage import Sources, blame
 from orchestra.memory.merge import merge
+from orchestra.memory.passages import passage_id
 from orchestra.memory.scopes import Place, resolve, scoped_id, split_ref
 from orchestra.runtime.failpoints import failpoint
 from orchestra.runtime.run_blocks import RunBlocks
+from orchestra.sleeptime.draft_archive import DraftArchive
 from orchestra.sleeptime.transcript import Transcript, transcript
 from orchestra.sleeptime.work import Consolidator, Work
 from orchestra.store.block_store import BlockStore
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import Attachments
 from orchestra.store.pass_store import Claim, LogEdited, Moved, NewValue, PassStore, Published, Refused
+from orchestra.store.passage_store import NewPassage
 from orchestra.store.thread_store import ThreadStore, entry_from
 
 MERGES = 5
@@ -58,7 +61,14 @@ class Pass:
     """One claimed pass. Owner: the worker that claimed it."""
 
     def __init__(
-        self, store: Store, claim: Claim, sleeptime: Sleeptime, attachments: Attachments, consolidator: Consolidator
+        self,
+        store: Store,
+        claim: Claim,
+        sleeptime: Sleeptime,
+        attachments: Attachments,
+        consolidator: Consolidator,
+        *,
+        archive: bool = True,
     ) -> None:
         self.claim, self.sleeptime, self.consolidator = claim, sleeptime, consolidator
         self.agent, self.session_id = split_thread(claim.thread)
@@ -67,6 +77,7 @@ class Pass:
         # Of the claim, not of the watermark: a pass that found nothing leaves the watermark where it is, and the next
         # one must not be taken for the same one sent twice.
         self.id = derived_id("pass", claim.thread, str(claim.token))
+        self._archive = DraftArchive() if archive else None
         self._tally = Tally()
 
     async def work(self, calls: int) -> bool:
@@ -146,7 +157,10 @@ class Pass:
             return [block for block in found if block is not None]
 
         persona = await self._persona()
-        return Work(claim.thread, self.agent, claim.user or None, read, blocks, persona, known, reread, calls)
+        return Work(
+            *(claim.thread, self.agent, claim.user or None, read, blocks, persona, known, reread, calls),
+            archive=self._archive,
+        )
 
     async def _persona(self) -> str:
         """The sleep-time agent's own block, made once."""
@@ -195,6 +209,7 @@ class Pass:
                 author=f"agent:{self.agent}-sleeptime",
                 usage=usage,
                 values=values,
+                passages=self._passages_of(read),
             )
             if isinstance(done, Published):
                 failpoint("pass.published")
@@ -203,6 +218,13 @@ class Pass:
                 return False
             self._adapt(done, pending)
         raise Fenced(f"pass of {self.claim.thread}: its blocks kept moving", self.claim.token)
+
+    def _passages_of(self, read: Transcript) -> list[NewPassage]:
+        """What the pass adds to the archive; its ids come from the pass, which is published once."""
+        seqs = tuple(message.meta.seq for message in read.messages)
+        source = Sources(self.claim.thread, seqs).to_text()
+        added = () if self._archive is None else self._archive.added
+        return [NewPassage(passage_id(self.id, i), text, tags, source) for i, (text, tags) in enumerate(added)]
 
     def _adapt(self, answer: Moved | Refused, pending: list[Pending]) -> None:
         if isinstance(answer, Refused):
@@ -240,6 +262,7 @@ class Pass:
             "merges": self._tally.merges,
             "conflicts": self._tally.conflicts,
             "refused": list(self._tally.refused),
+            "archived": 0 if self._archive is None else len(self._archive.added),
         }
 
 

@@ -10,6 +10,7 @@ from orchestra.core.blocks import BlockView
 from orchestra.core.model import Usage
 from orchestra.memory import edits
 from orchestra.runtime.run_blocks import RunBlocks
+from orchestra.sleeptime.draft_archive import DraftArchive
 from orchestra.sleeptime.transcript import Transcript
 
 
@@ -18,6 +19,7 @@ class Work:
     """One pass on its drafts. ``line_sources`` tells for each line of a block the messages it came from.
 
     ``known_sources`` are those of the lines as they stood before. ``calls`` counts the model calls of earlier passes.
+    ``archive`` is published with the blocks; without one the pass may not add to it.
     """
 
     thread: str
@@ -30,6 +32,7 @@ class Work:
     reread: Callable[[], Awaitable[Sequence[BlockView]]]
     calls: int = 0
     line_sources: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
+    archive: DraftArchive | None = None
 
     @property
     def blocks(self) -> list[BlockView]:

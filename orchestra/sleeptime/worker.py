@@ -123,7 +123,10 @@ class SleepWorker:
             await self._passes.fail(claim, skip, max_tries=1, backoff_ms=0, reason="skip")
             return
         status = await self._passes.status(claim.thread)
-        one = Pass(self.host.store, claim, sleeptime, cached.attachments, self._consolidator(cached.loaded, sleeptime))
+        one = Pass(
+            *(self.host.store, claim, sleeptime, cached.attachments, self._consolidator(cached.loaded, sleeptime)),
+            archive=cached.loaded.agent.archive is not False,
+        )
         try:
             async with asyncio.TaskGroup() as group:
                 renewing = group.create_task(self._renew(claim))

@@ -167,7 +167,7 @@ class PassageStore:
         Raises:
             EmbeddingMismatch: they are of another model, and ``replace`` is false.
         """
-        arguments = [model, dimension, "1" if replace else "0"]
+        arguments: list[str | int] = [model, dimension, "1" if replace else "0"]
         answer = await self.store.run("embeddings", [self.store.keys.embeddings], arguments)
         if answer[0] == "OTHER":
             raise EmbeddingMismatch(f"{answer[1]} ({answer[2]})", f"{model} ({dimension})")

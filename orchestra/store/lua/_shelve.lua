@@ -1,8 +1,8 @@
 -- Who holds a shelf in memory learns of a change by a stream whose ids count up by one: a gap says "load it anew".
-local function changed(stream, id)
-  local last = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
+local function changed(key, id)
+  local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
   local n = last and tonumber(string.match(last[1], '^%d+')) + 1 or 1
-  redis.call('XADD', stream, 'MAXLEN', '~', 10000, string.format('%.0f', n) .. '-0', 'id', id)
+  redis.call('XADD', key, 'MAXLEN', '~', 10000, string.format('%.0f', n) .. '-0', 'id', id)
 end
 
 -- One new passage. Its id is derived from the operation, so a second arrival finds it there.

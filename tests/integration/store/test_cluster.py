@@ -14,6 +14,7 @@ from orchestra.core.model import ModelReply, ModelRequest
 from orchestra.runtime.client import Client
 from orchestra.store.connection import Store
 from orchestra.store.pass_store import PassStore
+from orchestra.store.passage_store import PassageStore
 from orchestra.testing import FunctionModel, ScriptedModel, call, reply
 from tests.hosts import Machines
 from tests.integration.store.cluster import Cluster
@@ -71,9 +72,21 @@ async def work(runtime: Client) -> None:
     await session.add_items([{"role": "user", "content": "added"}])
     assert await session.pop_item() is not None
     await session.clear_session()
+    await archive_work(runtime)
     await runtime.blocks.detach("a", lent.id)
     assert (await runtime.blocks.list(agent="a"))[0].value == "by the tool\nby the tool\nby the tool\nby the pass"
     await runtime.delete_agent("a", cascade=True)
+
+
+async def archive_work(runtime: Client) -> None:
+    """What makes the scripts of the archive and of recall run."""
+    one = await runtime.passages.insert("a", "the boat is blue", ["boat"], user_id="ana")
+    await runtime.passages.update(one.id, tags=["ship"])
+    assert [hit.passage.id for hit in await runtime.passages.search("a", "boat", ["ship"], user_id="ana")] == [one.id]
+    assert await runtime.recall("a", user_id="ana").search("anything") == []
+    passages = PassageStore(runtime.store)
+    assert await passages.embedded(await passages.identify("m", 1), [(one.id, 1, "AAAAAA==")])
+    assert await runtime.passages.delete(one.id)
 
 
 async def in_namespace(url: str, name: str, used: set[str]) -> None:

@@ -52,7 +52,6 @@ FAULTS: list[tuple[type[BaseModel], str, int, str, str, str]] = [
     (ClusterConfig, "redis: {url: localhost}", 1, "redis.url", "use embedded, redis://", ""),
     (ClusterConfig, "ray: {address: ray://a:1}", 1, "redis.url", "listens on this machine only", "a server that all"),
     (ClusterConfig, "hosts: {primry: 2}", 1, "hosts.primry", "there is no key", "Did you mean 'primary'?"),
-    (ClusterConfig, "embeddings: {model: auto}", 1, "embeddings", "not in this version yet", ""),
     (Scenario, SCENARIO, 1, "turns", "is missing", "JSON lines"),
     (Scenario, "agents: []\nrun: a\nturns: [x]", 1, "agents", "must have at least 1 entry", ""),
     (Scenario, f"{SCENARIO}turns: {{file: x}}", 3, "turns", "must be a path or a list, not a mapping", ""),

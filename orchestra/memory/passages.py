@@ -1,0 +1,162 @@
+"""``runtime.passages``: the archive for developers, who may do everything."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+from orchestra.core.errors import InputError, UnknownName
+from orchestra.core.jsontext import dumps
+from orchestra.core.names import check_agent, derived_id
+from orchestra.core.passages import MAX_RESULTS, Page, Passage, PassageHit, PassageQuery, TagMode
+from orchestra.core.span import span
+from orchestra.memory.search.archive import Archive
+from orchestra.store.connection import Store
+from orchestra.store.passage_store import NewPassage, PassageStore, owner_of
+
+MAX_CHARS = 20_000
+
+
+class Passages:
+    """The passages of a namespace."""
+
+    def __init__(self, store: Store, archive: Archive) -> None:
+        self._store, self.archive = PassageStore(store), archive
+
+    async def insert(
+        self,
+        agent: str,
+        text: str,
+        tags: Sequence[str] | None = None,
+        *,
+        user_id: str | None = None,
+        source: str = "",
+        created_at: float = 0.0,
+        operation_id: str | None = None,
+    ) -> Passage:
+        """Add a passage, once per ``operation_id``. ``created_at``: Unix seconds, 0 means now.
+
+        Raises:
+            InputError: the text is blank or longer than 20,000 characters.
+        """
+        found = await self.insert_many(
+            agent, [text], tags, user_id=user_id, source=source, created_at=created_at, operation_id=operation_id
+        )
+        return found[0]
+
+    async def insert_many(
+        self,
+        agent: str,
+        texts: Sequence[str],
+        tags: Sequence[str] | None = None,
+        *,
+        user_id: str | None = None,
+        source: str = "",
+        created_at: float = 0.0,
+        operation_id: str | None = None,
+    ) -> list[Passage]:
+        """Add passages, 500 a command. The same ``operation_id`` again adds nothing. Errors as in :meth:`insert`."""
+        operation = operation_id or uuid.uuid4().hex
+        made = [
+            NewPassage(passage_id(operation, number), checked_text(text), checked_tags(tags), source, created_at)
+            for number, text in enumerate(texts)
+        ]
+        await self._store.add(check_agent(agent), checked_user(user_id), made)
+        await self.archive.added(agent, user_id)
+        return await self._store.get([one.id for one in made])
+
+    async def search(
+        self,
+        agent: str,
+        query: str,
+        tags: Sequence[str] | None = None,
+        limit: int = 10,
+        *,
+        tag_match_mode: TagMode = "any",
+        user_id: str | None = None,
+        start_date: str | None = None,
+        end_date: str | None = None,
+        cursor: str | None = None,
+    ) -> Page[PassageHit]:
+        """The agent's own passages and this user's, by meaning; the filters come before the limit.
+
+        Dates are ISO 8601, both included; one without a time means all of that day in UTC. Blank text finds nothing.
+
+        Raises:
+            InputError: a date, the limit or the cursor cannot be used.
+            EmbeddingMismatch: the stored vectors are of another model than the configured one.
+        """
+        return await self.archive.search(
+            PassageQuery(
+                *(agent, query, user_id, checked_tags(tags), tag_match_mode, limit),
+                span(start_date, end_date),
+                cursor,
+            )
+        )
+
+    async def get(self, passage_id: str) -> Passage:
+        """One passage. Raises :class:`UnknownName`."""
+        found = await self._store.get([passage_id])
+        if not found:
+            raise UnknownName("passage", passage_id)
+        return found[0]
+
+    async def list(
+        self, agent: str, *, user_id: str | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[Passage]:
+        """The agent's own passages, or those of one of its users; the newest first."""
+        if not 1 <= limit <= MAX_RESULTS:
+            raise InputError(f"limit {limit}: use 1 to {MAX_RESULTS}")
+        ids, after = await self._store.newest(owner_of(agent, user_id), limit, cursor)
+        return Page.of(await self._store.get(ids), after)
+
+    async def update(self, passage_id: str, *, text: str | None = None, tags: Sequence[str] | None = None) -> Passage:
+        """Change what is given; ``[]`` clears the tags. Raises :class:`UnknownName`, :class:`InputError`."""
+        found = await self.get(passage_id)
+        fields = {}
+        if text is not None:
+            fields["text"] = checked_text(text)
+        if tags is not None:
+            fields["tags"] = dumps([*checked_tags(tags)])
+        if fields:
+            await self._store.change(found, fields)
+            await self.archive.added(found.agent, found.user_id)
+        return await self.get(passage_id)
+
+    async def delete(self, passage_id: str) -> bool:
+        """Delete a passage; whether it was there. Twice is fine."""
+        found = await self._store.get([passage_id])
+        return bool(found) and await self._store.delete(found[0])
+
+    async def reindex(self) -> int:
+        """Make all vectors anew with the configured model; how many passages there are."""
+        return await self.archive.reindex()
+
+
+def passage_id(operation: str, number: int = 0) -> str:
+    """The id of the passage that an operation adds."""
+    return f"p-{derived_id('passage', operation, str(number))}"
+
+
+def checked_text(text: str) -> str:
+    """``text`` without blank ends. Raises :class:`InputError`."""
+    text = text.strip()
+    if not text:
+        raise InputError("a passage needs some text")
+    if len(text) > MAX_CHARS:
+        raise InputError(f"a passage has at most {MAX_CHARS} characters, this one has {len(text)}; add it in parts")
+    return text
+
+
+def checked_tags(tags: Sequence[str] | None) -> tuple[str, ...]:
+    """The tags, each once, without blank ones. Raises :class:`InputError` for a string in place of a list."""
+    if isinstance(tags, str):
+        raise InputError(f"tags={tags!r}: give a list of tags")
+    return tuple(dict.fromkeys(tag.strip() for tag in tags or () if tag.strip()))
+
+
+def checked_user(user_id: str | None) -> str | None:
+    """``user_id`` if it can be one. Raises :class:`InputError` for an empty one."""
+    if user_id == "":
+        raise InputError("user_id is empty; leave it out for the agent's own passages")
+    return user_id
