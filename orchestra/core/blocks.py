@@ -55,7 +55,8 @@ class Block(BaseModel):
 class BlockView(BaseModel):
     """A block as it is stored.
 
-    ``updated_at`` is Unix seconds on the server's clock; ``owner`` is the agent, user or session that it belongs to.
+    ``updated_at`` is Unix seconds on the server's clock; ``owner`` is the agent, user or session that it belongs to;
+    ``born`` is a number that no other block ever had.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -73,3 +74,9 @@ class BlockView(BaseModel):
     version: int = 1
     updated_at: float = 0.0
     access: Access = "write"
+    born: str = Field(default="", repr=False)
+
+    @property
+    def stamp(self) -> str:
+        """What tells this version from every other, also of a block that was deleted and made again."""
+        return f"{self.version}@{self.born}"

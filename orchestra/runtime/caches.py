@@ -48,12 +48,14 @@ class HostCaches:
             self.threads.pop(thread, None)
 
     def keep_agent(self, name: str, item: CachedAgent) -> None:
-        """Remember a definition."""
+        """Remember a definition; one that is larger than the cache is not kept."""
+        self.agents.pop(name, None)
         if item.size <= self.agents.maxsize:
             self.agents[name] = item
 
     def keep_block(self, block: BlockView) -> None:
-        """Remember a block."""
+        """Remember a block; one that is larger than the cache is not kept."""
+        self.blocks.pop(block.id, None)
         if _block_bytes(block) <= self.blocks.maxsize:
             self.blocks[block.id] = block
 

@@ -47,7 +47,7 @@ class StoredJournal:
     async def write(self, name: str, value: str) -> str:
         """Note it, once."""
         done = await self._threads.journal(
-            self._run, self._thread, self._token, name, value, self._blocks.ids, self._blocks.versions
+            self._run, self._thread, self._token, name, value, self._blocks.ids, self._blocks.stamps
         )
         self._blocks.refresh(done.blocks)
         return done.value

@@ -38,7 +38,7 @@ class RunBlocks:
         """Take over newer versions."""
         for block in blocks:
             known = self.shown.get(block.id)
-            if known is None or block.version >= known.version:
+            if known is None or block.born != known.born or block.version >= known.version:
                 self.shown[block.id] = block.model_copy(update={"access": self.access.get(block.id, "write")})
 
     @property
@@ -47,9 +47,9 @@ class RunBlocks:
         return [self.shown[block_id] for block_id in self.ids if block_id in self.shown]
 
     @property
-    def versions(self) -> tuple[int, ...]:
-        """The version of each id, 0 for one that is not loaded."""
-        return tuple(self.shown[block_id].version if block_id in self.shown else 0 for block_id in self.ids)
+    def stamps(self) -> tuple[str, ...]:
+        """The stamp of each id, empty for one that is not loaded."""
+        return tuple(self.shown[block_id].stamp if block_id in self.shown else "" for block_id in self.ids)
 
     def by_label(self, label: str) -> BlockView:
         """The block with this label. Raises :class:`UnknownBlock`, which lists the labels."""

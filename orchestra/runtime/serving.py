@@ -63,6 +63,10 @@ class Serving:
         self.host, self.request, self.invocation_state, self.emit = host, request, invocation_state, emit
         self.place = Place(request.agent, request.session_id, request.user_id)
         self.thread = "" if request.session_id is None else thread_name(request.agent, request.session_id)
+        # What the caches held when the server was asked: kept here, since they may drop it before the answer comes.
+        self._agent: CachedAgent | None = None
+        self._seen: dict[str, BlockView] = {}
+        self._cached: CachedThread | None = None
         self._context: TurnContext | None = None
         self._work: asyncio.Task[Outcome] | None = None
         self._cancelled = False
@@ -91,7 +95,7 @@ class Serving:
         text = request.to_text()
         while True:
             cached, known, ids = self._known()
-            thread = host.caches.threads.get(self.thread)
+            thread = self._cached = host.caches.threads.get(self.thread)
             found = await host.threads.begin(
                 Wanted(
                     *(request.run_id, self.thread, request.agent, str(request.session_id), host.id),
@@ -121,13 +125,19 @@ class Serving:
                 failpoint("turn.begun")
                 return found
 
-    def _known(self) -> tuple[CachedAgent | None, tuple[int, ...], tuple[str, ...]]:
-        cached = self.host.caches.agents.get(self.request.agent)
+    def _known(self) -> tuple[CachedAgent | None, tuple[str, ...], tuple[str, ...]]:
+        cached = self._agent = self.host.caches.agents.get(self.request.agent, self._agent)
         if cached is None:
             return None, (), ()
         ids = resolve_all(cached.attachments.shown, self.place)
         blocks = self.host.caches.blocks
-        return cached, tuple(blocks[i].version if i in blocks else 0 for i in ids), ids
+        self._seen = {i: blocks[i] for i in ids if i in blocks}
+        return cached, tuple(self._seen[i].stamp if i in self._seen else "" for i in ids), ids
+
+    def _defined(self) -> CachedAgent:
+        if self._agent is None:
+            raise UnknownName("agent", self.request.agent)
+        return self._agent
 
     async def _catch_up(self, found: Stale | MissingBlocks, ids: Sequence[str]) -> None:
         """Load what the server has newer, or make the scoped blocks of a user or session that is seen first."""
@@ -135,17 +145,16 @@ class Serving:
         if isinstance(found, Stale):
             if not found.digest:
                 raise UnknownName("agent", name)
-            old = host.caches.agents.get(name)
+            old = self._agent
             if old is not None and old.loaded.digest == found.digest:
                 loaded = old.loaded
             else:
                 loaded = await asyncio.to_thread(load_agent, found.text, found.digest, host.functions)
-            host.caches.keep_agent(name, CachedAgent(loaded, found.attachments, loaded.size))
-            if name not in host.caches.agents:
-                raise InputError(f"the definition of agent {name!r} is larger than this host's cache")
+            self._agent = CachedAgent(loaded, found.attachments, loaded.size)
+            host.caches.keep_agent(name, self._agent)
             resolve_all(found.attachments.shown, self.place)
             return
-        cached = host.caches.agents[name]
+        cached = self._defined()
         declared = {f"@{block.scope}:{block.label}": block for block in cached.loaded.agent.blocks}
         for index in found.indices:
             item = next(item for item in cached.attachments.shown if resolve(item, self.place) == ids[index])
@@ -159,7 +168,7 @@ class Serving:
 
     async def _run_in_session(self, begun: Begun) -> RunResult:
         request, host = self.request, self.host
-        cached = host.caches.agents[request.agent]
+        cached = self._defined()
         loaded, every = cached.loaded, 0
         if loaded.agent.sleeptime is not None:
             every = loaded.agent.sleeptime.every or 0
@@ -232,7 +241,7 @@ class Serving:
 
     def _thread(self, begun: Begun) -> CachedThread:
         """The thread as it is now: what is cached with what is new, or all that the server sent."""
-        cached = self.host.caches.threads.get(self.thread)
+        cached = self._cached
         if cached is None or cached.edition != begun.edition or cached.count != begun.first:
             if cached is None or cached.edition != begun.edition or begun.first + len(begun.entries) != cached.count:
                 cached = CachedThread(begun.edition, begun.first, LogView(begun.first), dict(begun.state), 2000)
@@ -293,7 +302,7 @@ class Serving:
             await self._catch_up(found, ids)
         for block in found:
             host.caches.keep_block(block)
-        cached = host.caches.agents[request.agent]
+        cached = self._defined()
         blocks = self._blocks(cached, found)
         journal = BlockWatch(blocks) if ids else NoJournal()
         state = StateValues({})
@@ -331,8 +340,7 @@ class Serving:
         access = {i: item.access for i, item in zip(ids, cached.attachments.shown, strict=True)}
         blocks = RunBlocks(self.host.blocks, f"agent:{self.request.agent}", self.request.run_id, ids, access)
         have = {block.id: block for block in fresh}
-        known = self.host.caches.blocks
-        blocks.refresh([have[i] if i in have else known[i] for i in ids])
+        blocks.refresh([have[i] if i in have else self._seen[i] for i in ids])
         return blocks
 
     def _make(

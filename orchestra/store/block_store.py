@@ -86,6 +86,7 @@ def block_from(block_id: str, fields: dict[str, str], access: Access = "write") 
         tags=tuple(loads(fields["tags"])) if fields.get("tags") else (),
         version=int(fields["version"]),
         updated_at=int(fields.get("updated_at", "0")) / 1000,
+        born=fields.get("born", ""),
         access=access,
     )
 
@@ -112,7 +113,7 @@ class BlockStore:
         k = self.store.keys
         answer = await self.store.run(
             "create",
-            [k.block(block_id), k.history(block_id), k.blocks],
+            [k.block(block_id), k.history(block_id), k.blocks, k.token],
             [block_id, author, self.history_bound, *block_fields(block, owner)],
         )
         return int(cast("str", answer[1]))

@@ -47,7 +47,7 @@ class Wanted:
     definition_hash: str
     attach_version: str
     block_ids: tuple[str, ...]
-    block_versions: tuple[int, ...]
+    block_stamps: tuple[str, ...]
     edition: int = 0
     cached: int = 0
     input: str = ""
@@ -187,7 +187,7 @@ class ThreadStore:
                     wanted.cached,
                 ),
                 *(wanted.tail, wanted.input, "1" if wanted.needs_invocation_state else "0", thread, wanted.user),
-                *wanted.block_versions,
+                *wanted.block_stamps,
             ],
         )
         if answer[0] != "OK":
@@ -211,7 +211,7 @@ class ThreadStore:
         answer = await self.store.run(
             "load",
             [k.definition(wanted.agent), k.attach(wanted.agent), *(k.block(block_id) for block_id in wanted.block_ids)],
-            [wanted.definition_hash, wanted.attach_version, *wanted.block_versions],
+            [wanted.definition_hash, wanted.attach_version, *wanted.block_stamps],
         )
         if answer[0] != "OK":
             return cast("Stale | MissingBlocks", _not_begun(answer, ""))
@@ -225,14 +225,14 @@ class ThreadStore:
         name: str,
         value: str,
         block_ids: Sequence[str],
-        versions: Sequence[int],
+        stamps: Sequence[str],
     ) -> Journaled:
         """Write one journal entry, once; with it come the blocks that moved. Raises :class:`Fenced`."""
         k = self.store.keys
         answer = await self.store.run(
             "journal",
             [k.head(thread), k.run(run), *(k.block(block_id) for block_id in block_ids)],
-            [token, f"j:{name}", value, *versions],
+            [token, f"j:{name}", value, *stamps],
         )
         if answer[0] == "FENCED":
             raise Fenced(f"thread {thread}", token)
@@ -285,7 +285,7 @@ class ThreadStore:
             "amend",
             [
                 *(k.head(thread), k.log(thread), k.turns(thread), k.state(thread), k.due, k.work(thread)),
-                *(k.op(operation_id), k.session(thread.partition("|")[2]), k.threads, k.retracted(thread)),
+                *(k.op(operation_id), k.session(thread.partition("|")[2]), k.threads, k.retracted(thread), k.token),
             ],
             [operation, thread, MEMO_SECONDS, *(part for pair in messages for part in pair)],
         )
@@ -336,7 +336,8 @@ class ThreadStore:
 def moved_blocks(value: object, block_ids: Sequence[str]) -> tuple[BlockView, ...]:
     """The blocks of a script's answer: (index from 1, fields) each."""
     found = cast("list[tuple[int, list[str]]]", value)
-    return tuple(block_from(block_ids[index - 1], pairs(fields)) for index, fields in found)
+    # A block that was deleted meanwhile has no fields: what was shown of it stays until the next turn.
+    return tuple(block_from(block_ids[index - 1], pairs(fields)) for index, fields in found if fields)
 
 
 def _not_begun(answer: Answer, session_id: str) -> Stale | MissingBlocks | Busy | Ended:

@@ -96,7 +96,7 @@ class TurnStore:
             [
                 *(k.head(thread), k.log(thread), k.turns(thread)),
                 *(k.head(new_thread), k.log(new_thread), k.turns(new_thread), k.state(new_thread)),
-                *(k.session(session_id), k.threads, k.op(operation_id)),
+                *(k.session(session_id), k.threads, k.op(operation_id), k.token),
             ],
             [
                 *(new_thread, head["edition"], head["seq"], len(stay), kept, at_turn, last, calls, MEMO_SECONDS),

@@ -1,8 +1,10 @@
--- The blocks KEYS[first..] whose version is not the one the caller knows: {key index from 1, all fields}.
+-- The blocks KEYS[first..] whose stamp is not the one the caller knows: {key index from 1, all fields}. The stamp is
+-- version@born: a block that was deleted and made again has its versions from 1 once more, but was born anew.
 local function moved(first, known)
   local out = {}
   for i = first, #KEYS do
-    if redis.call('HGET', KEYS[i], 'version') ~= ARGV[known + i - first] then
+    local b = redis.call('HMGET', KEYS[i], 'version', 'born')
+    if (b[1] or '') .. '@' .. (b[2] or '') ~= ARGV[known + i - first] then
       out[#out + 1] = {i - first + 1, redis.call('HGETALL', KEYS[i])}
     end
   end

@@ -1,6 +1,6 @@
 -- include clock
 -- Change a log from outside a turn: add | pop | clear. The edition moves, so caches and a running turn notice.
--- KEYS 1 head 2 log 3 turns 4 state 5 due 6 pass 7 memo 8 session 9 threads 10 retracted
+-- KEYS 1 head 2 log 3 turns 4 state 5 due 6 pass 7 memo 8 session 9 threads 10 retracted 11 token
 -- ARGV 1 operation 2 thread 3 life of the memo, seconds, then for add: (tokens, message)…
 -- → OK … | DUP … | HELD run
 -- The same call twice: the memo answers with the first answer, so one pop never takes two messages.
@@ -58,7 +58,7 @@ if turn < tonumber(h[6]) and ARGV[1] ~= 'add' then
     redis.call('ZREM', KEYS[5], ARGV[2])
   end
 end
-redis.call('HSET', head, 'edition', tonumber(h[2]) + 1, 'seq', seq, 'turn', turn, 'updated_at', now)
+redis.call('HSET', head, 'edition', redis.call('INCR', KEYS[11]), 'seq', seq, 'turn', turn, 'updated_at', now)
 redis.call('ZADD', KEYS[9], now, ARGV[2])
 redis.call('SET', KEYS[7], answer, 'EX', ARGV[3])
 return {'OK', answer}

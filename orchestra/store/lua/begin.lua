@@ -35,12 +35,14 @@ end
 if not mine then
   token = redis.call('INCR', KEYS[7])
   if not h[4] then
-    redis.call('HSET', head, 'edition', 1, 'seq', 0, 'turn', 0, 'calls', 0, 'watermark', 0, 'watermark_turn', 0,
+    -- The edition comes from the counter that never goes back: a thread that was deleted and made again looks like no
+    -- thread that a host may still have in its cache.
+    redis.call('HSET', head, 'edition', token, 'seq', 0, 'turn', 0, 'calls', 0, 'watermark', 0, 'watermark_turn', 0,
       'due_turn', 0, 'created_at', now)
     local agent = string.match(ARGV[10], '^([^|]*)|')
     redis.call('SADD', KEYS[10], agent)
     redis.call('ZADD', KEYS[11], now, ARGV[10])
-    h[4], h[5], h[6], h[7], h[9] = '1', '0', '0', '0', '0'
+    h[4], h[5], h[6], h[7], h[9] = tostring(token), '0', '0', '0', '0'
   end
   redis.call('HSET', head, 'host', ARGV[2], 'run', ARGV[1], 'token', token, 'user', ARGV[11])
   if ARGV[11] ~= '' then redis.call('SADD', KEYS[12], ARGV[10]) end

@@ -1,6 +1,6 @@
 -- include clock
 -- A new thread that begins as another one was after a turn.
--- KEYS 1 head 2 log 3 turns 4 new head 5 new log 6 new turns 7 new state 8 session 9 threads 10 memo
+-- KEYS 1 head 2 log 3 turns 4 new head 5 new log 6 new turns 7 new state 8 session 9 threads 10 memo 11 token
 -- ARGV 1 new thread 2 edition and 3 seq of the source that the caller saw 4 entries to keep 5 turns to keep 6 turn 7 seq
 --      8 calls 9 life of the memo, seconds, then (state key, JSON)…
 -- → OK | DUP | MOVED | EXISTS
@@ -18,7 +18,7 @@ if ARGV[5] == '0' then redis.call('DEL', KEYS[6]) else redis.call('LTRIM', KEYS[
 redis.call('DEL', KEYS[7])
 for i = 10, #ARGV, 2 do redis.call('HSET', KEYS[7], ARGV[i], ARGV[i + 1]) end
 -- The new session's own blocks are empty, so its first pass reads the copied messages too.
-redis.call('HSET', KEYS[4], 'edition', 1, 'seq', ARGV[7], 'turn', ARGV[6], 'calls', ARGV[8], 'watermark', 0,
+redis.call('HSET', KEYS[4], 'edition', redis.call('INCR', KEYS[11]), 'seq', ARGV[7], 'turn', ARGV[6], 'calls', ARGV[8], 'watermark', 0,
   'watermark_turn', 0, 'due_turn', 0, 'created_at', now, 'updated_at', now, 'user', h[3] or '')
 redis.call('SADD', KEYS[8], string.match(ARGV[1], '^([^|]*)|'))
 redis.call('ZADD', KEYS[9], now, ARGV[1])
