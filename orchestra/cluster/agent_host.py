@@ -21,6 +21,7 @@ from orchestra.cluster.event_batches import in_batches
 from orchestra.cluster.host_functions import Bundle, HostFunctions
 from orchestra.cluster.host_settings import HostSettings
 from orchestra.cluster.host_status import HostStatus
+from orchestra.cluster.ray_archive import RayArchive
 from orchestra.cluster.server_use import use_server
 from orchestra.core.errors import HostUnavailable, OrchestraError
 from orchestra.runtime.definition import load_agent
@@ -84,6 +85,7 @@ class AgentHost:
             max_turns=settings.hosts.max_concurrent_turns,
             max_pending=settings.hosts.max_pending,
             beat_seconds=settings.hosts.heartbeat_seconds,
+            archive=RayArchive(settings),
         )
         await host.start()
         stack.push_async_callback(host.stop)

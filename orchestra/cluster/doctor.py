@@ -18,6 +18,7 @@ from orchestra.cluster.embedded.status import status as embedded_status
 from orchestra.cluster.opened_store import open_store
 from orchestra.core.cluster import ClusterConfig
 from orchestra.core.errors import OrchestraError
+from orchestra.memory.search.embedder import find
 from orchestra.models.catalog import PROVIDERS
 from orchestra.models.registry import describe_auto
 
@@ -47,6 +48,7 @@ async def examine(config: ClusterConfig, *, environment: Mapping[str, str] = os.
         await _redis(config),
         _disk(config),
         *_models(environment),
+        _embeddings(config),
     ]
 
 
@@ -141,6 +143,18 @@ def _models(environment: Mapping[str, str]) -> list[Finding]:
         text = f"{given} is set" + ("" if there else ", but its client library is missing")
         out.append(Finding(f"model {name}", "fine" if there else "note", text, "" if there else needs.install))
     return out
+
+
+def _embeddings(config: ClusterConfig) -> Finding:
+    """Where the model would come from; it is not loaded, which takes long."""
+    source = find(config.embeddings.model)
+    if source.kind == "none":
+        text = f"none ({source.why}): archive and recall search by words only"
+        wanted = config.embeddings.model != "none"
+        hint = "pip install 'orchestra-runtime[semantic]'" if wanted else ""
+        return Finding("embeddings", "note" if config.embeddings.model in ("auto", "none") else "broken", text, hint)
+    where = {"hub": "fetched from the hub at its first use", "factory": "made by the program"}
+    return Finding("embeddings", "fine", f"{source.name}, {where.get(source.kind, f'in {source.place}')}")
 
 
 def _version(package: str) -> str | None:

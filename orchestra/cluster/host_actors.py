@@ -14,6 +14,7 @@ from orchestra.cluster.agent_host import AgentHost
 from orchestra.cluster.envelope import Failed
 from orchestra.cluster.host_settings import HostSettings
 from orchestra.cluster.host_status import HostStatus
+from orchestra.cluster.remote import Remote, ray_namespace
 from orchestra.core.errors import ClusterError, OrchestraError
 
 #: Calls that Ray lets through besides the turns that the host admits: for what is no turn, and so that it is the host
@@ -23,16 +24,6 @@ _SPARE_PLACES = 1000
 _PASSED_ON = ("ORCHESTRA_FAILPOINT",)
 START_SECONDS = 120.0
 STOP_SECONDS = 10.0
-
-
-class Remote(Protocol):
-    """A method of an actor."""
-
-    def remote(self, *args: object) -> ray.ObjectRef:
-        """Call it."""
-
-    def options(self, **options: object) -> Remote:
-        """The same with options of the call."""
 
 
 class Actor(Protocol):
@@ -103,11 +94,6 @@ async def stop(actors: Sequence[Actor], *, drain: float = 0.0, seconds: float = 
             ray.kill(actor)
 
     await asyncio.gather(*(one(actor) for actor in actors))
-
-
-def ray_namespace(namespace: str) -> str:
-    """The Ray namespace of our namespace."""
-    return f"orchestra-{namespace}"
 
 
 async def started(actors: Mapping[str, Actor], *, seconds: float = START_SECONDS) -> dict[str, HostStatus]:

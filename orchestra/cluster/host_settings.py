@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from orchestra.core.cluster import ClusterConfig, HostsConfig, RedisConfig
+from orchestra.core.cluster import ClusterConfig, EmbeddingsConfig, HostsConfig, RedisConfig
 
 Role: TypeAlias = Literal["primary", "sleeptime"]
 
@@ -16,7 +16,7 @@ class HostSettings:
     """One host of a cluster.
 
     ``launch`` tells apart hosts of one name that belong to different launches (two programs with private hosts in one
-    namespace). ``version`` is the hash of what the host was made from.
+    namespace). ``version`` is the hash of what the host was made from. ``lasting``: it stays when its maker ends.
     """
 
     role: Role
@@ -28,6 +28,8 @@ class HostSettings:
     code: tuple[Path, ...]
     hosts: HostsConfig
     version: str = ""
+    embeddings: EmbeddingsConfig = field(default_factory=EmbeddingsConfig)
+    lasting: bool = False
 
     @property
     def actor_name(self) -> str:
@@ -40,7 +42,7 @@ class HostSettings:
         return f"{self.actor_name}@{self.launch}"
 
 
-def settings_of(name: str, config: ClusterConfig, launch: str, version: str) -> HostSettings:
+def settings_of(name: str, config: ClusterConfig, launch: str, version: str, *, lasting: bool = False) -> HostSettings:
     """The host ``name`` (``primary-0``) of a cluster."""
     role, _, number = name.partition("-")
     return HostSettings(
@@ -53,6 +55,8 @@ def settings_of(name: str, config: ClusterConfig, launch: str, version: str) -> 
         config.code,
         config.hosts,
         version,
+        config.embeddings,
+        lasting,
     )
 
 

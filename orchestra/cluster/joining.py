@@ -13,6 +13,7 @@ from orchestra.cluster.function_bundle import FunctionBundle
 from orchestra.cluster.host_actors import Actor, find, make, started, stop
 from orchestra.cluster.host_handle import HostHandle
 from orchestra.cluster.host_settings import HostSettings, host_names, settings_of
+from orchestra.cluster.ray_archive import RayArchive
 from orchestra.cluster.ray_connection import RayConnection
 from orchestra.cluster.ray_dispatch import RayDispatcher
 from orchestra.core.cluster import ClusterConfig
@@ -28,8 +29,8 @@ async def join(
     functions: FunctionTable,
     resources: Callable[[], Mapping[str, Callable[[], object]]],
     stack: AsyncExitStack,
-) -> RayDispatcher:
-    """A dispatcher to the hosts of ``config``; closed, and what is this program's own ended, with ``stack``.
+) -> tuple[RayDispatcher, RayArchive]:
+    """A dispatcher to the hosts of ``config``, and the archive; closed with ``stack``, as is what this program started.
 
     Raises:
         ClusterError: Ray or a host does not start.
@@ -50,7 +51,7 @@ async def join(
     )
     await dispatcher.start()
     stack.push_async_callback(dispatcher.close)
-    return dispatcher
+    return dispatcher, RayArchive(settings[0])
 
 
 async def _ours(config: ClusterConfig, stack: AsyncExitStack) -> tuple[list[HostSettings], Mapping[str, Actor]]:
@@ -70,7 +71,7 @@ async def _theirs(
     """The hosts that ``up`` started; they stay."""
     connection = await asyncio.to_thread(RayConnection.open, config, address=record.address, auth_mode=record.auth_mode)
     stack.push_async_callback(asyncio.to_thread, connection.close)
-    settings = [settings_of(name, config, record.launch, record.version) for name in record.hosts]
+    settings = [settings_of(name, config, record.launch, record.version, lasting=True) for name in record.hosts]
     actors: dict[str, Actor] = {}
     for one in settings:
         actor = find(config.namespace, one.actor_name)

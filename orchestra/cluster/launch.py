@@ -111,9 +111,10 @@ async def _connected(config: ClusterConfig, record: ClusterRecord) -> AsyncItera
 async def _hosts(config: ClusterConfig, record: ClusterRecord) -> tuple[tuple[HostStatus, ...], tuple[str, ...]]:
     """The hosts as the configuration wants them; which ones were touched. One after the other: the rest serves on."""
     from orchestra.cluster.host_actors import find, make, started, stop
+    from orchestra.cluster.ray_archive import archives
 
     version, names = await asyncio.to_thread(host_version, config), host_names(config)
-    settings = [settings_of(name, config, record.launch, version) for name in names]
+    settings = [settings_of(name, config, record.launch, version, lasting=True) for name in names]
     # Written down first: whoever comes after a crash in here finds every host that may be there.
     replace(record, version=version, hosts=tuple(dict.fromkeys((*record.hosts, *names)))).write(config.data_dir)
     touched: list[str] = []
@@ -127,6 +128,13 @@ async def _hosts(config: ClusterConfig, record: ClusterRecord) -> tuple[tuple[Ho
             await stop([actor], drain=DRAIN_SECONDS)
             await _name_is_free(one)
             await started({one.name: make(one, detached=True)})
+    await stop(
+        [
+            actor
+            for name in archives(config.namespace, record.launch, but_version=version)
+            if (actor := find(config.namespace, name)) is not None
+        ]
+    )
     actors = {one.name: make(one, detached=True) for one in settings}
     statuses = await started(actors)
     touched += [name for name, found in old.items() if found != version]

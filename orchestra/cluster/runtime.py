@@ -16,6 +16,7 @@ from orchestra.cluster.host_status import HostStatus
 from orchestra.cluster.server_use import use_server
 from orchestra.core.agent import Agent
 from orchestra.core.cluster import ClusterConfig
+from orchestra.memory.search.archive import Archive, LocalArchive
 from orchestra.runtime.agent_file import load_agent
 from orchestra.runtime.client import Client
 from orchestra.runtime.cluster_file import load_cluster
@@ -90,7 +91,8 @@ class Runtime(Client):
             store = await Store.open(url, self.config.namespace)
             stack.push_async_callback(store.close)
             functions = FunctionTable()
-            super().__init__(store, await self._dispatcher(store, functions, stack), functions)
+            dispatcher, archive = await self._dispatcher(store, functions, stack)
+            super().__init__(store, dispatcher, functions, archive)
             self._stack = stack.pop_all()
         return self
 
@@ -101,12 +103,16 @@ class Runtime(Client):
             stack, self._stack = self._stack, None
             await stack.aclose()
 
-    async def _dispatcher(self, store: Store, functions: FunctionTable, stack: AsyncExitStack) -> Dispatcher:
+    async def _dispatcher(
+        self, store: Store, functions: FunctionTable, stack: AsyncExitStack
+    ) -> tuple[Dispatcher, Archive]:
         if not self.inline:
             from orchestra.cluster.joining import join
 
-            self._ray = await join(self.config, store, functions, lambda: self.resources, stack)
-            return self._ray
+            self._ray, on_ray = await join(self.config, store, functions, lambda: self.resources, stack)
+            return self._ray, on_ray
+        archive = LocalArchive(store, self.config.embeddings.model)
+        stack.push_async_callback(archive.close)
         hosts = self.config.hosts
         host = Host(
             store,
@@ -117,6 +123,7 @@ class Runtime(Client):
             max_turns=hosts.max_concurrent_turns,
             max_pending=hosts.max_pending,
             beat_seconds=hosts.heartbeat_seconds,
+            archive=archive,
         )
         await host.start()
         stack.push_async_callback(host.stop)
@@ -125,7 +132,7 @@ class Runtime(Client):
             await worker.start()
             stack.push_async_callback(worker.stop)
         self._inline_host = host
-        return InlineDispatcher(host)
+        return InlineDispatcher(host), archive
 
     async def register(self, *agents: Agent) -> None:
         """As :meth:`Client.register`; what travels by value is sent to every host at once."""

@@ -117,6 +117,7 @@ async def _until(condition: Callable[[], bool], seconds: float) -> None:
 async def _end_hosts(config: ClusterConfig, record: ClusterRecord) -> None:
     """In a Ray that was there before: end only our hosts."""
     from orchestra.cluster.host_actors import Actor, find, stop
+    from orchestra.cluster.ray_archive import archives
     from orchestra.cluster.ray_connection import RayConnection
 
     try:
@@ -124,7 +125,9 @@ async def _end_hosts(config: ClusterConfig, record: ClusterRecord) -> None:
     except OrchestraError:
         return  # that Ray is gone, and our hosts with it
     try:
-        actors: Sequence[Actor | None] = [find(record.namespace, name) for name in record.hosts]
+        actors: Sequence[Actor | None] = [
+            find(record.namespace, name) for name in (*record.hosts, *archives(record.namespace, record.launch))
+        ]
         await stop([actor for actor in actors if actor is not None])
     finally:
         await asyncio.to_thread(connection.close)

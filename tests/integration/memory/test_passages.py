@@ -1,0 +1,200 @@
+"""The archive: passages by meaning and by words, filters, pages, users, models that must not mix."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from orchestra.core.errors import EmbeddingMismatch, EmbeddingsUnavailable, InputError, UnknownName
+from orchestra.memory.passages import Passages
+from orchestra.memory.search import embedder
+from orchestra.memory.search.archive import LocalArchive
+from orchestra.store.connection import Store
+from orchestra.store.passage_store import PassageStore
+from tests.meanings import MeaningEmbedder
+from tests.waiting import until
+
+MODEL = "tests.meanings:make"
+Opened = Callable[..., Passages]
+
+
+@pytest.fixture
+async def opened(each_store: Store) -> AsyncIterator[Opened]:
+    """Archives of this test, as processes with caches of their own would have them."""
+    made: list[LocalArchive] = []
+
+    def make(model: str = MODEL) -> Passages:
+        made.append(LocalArchive(each_store, model))
+        return Passages(each_store, made[-1])
+
+    yield make
+    for archive in made:
+        await archive.close()
+
+
+@pytest.fixture(params=[MODEL, "none"], ids=["meaning", "words"])
+def passages(request: pytest.FixtureRequest, opened: Opened) -> Passages:
+    return opened(request.param)
+
+
+def texts(found: object) -> list[str]:
+    return [hit.passage.text for hit in found]  # type: ignore[attr-defined]
+
+
+async def test_found_by_meaning_not_by_word(opened: Opened) -> None:
+    passages = opened()
+    await passages.insert_many("a", ["a story of implanted memories", "the boat needs paint", "tea at four"])
+    found = await passages.search("a", "artificial recollections", limit=1)
+    assert texts(found) == ["a story of implanted memories"]
+    assert found[0].by == "meaning"
+    assert found[0].score > 0.5
+
+
+async def test_without_embeddings_words_are_found(opened: Opened) -> None:
+    passages = opened("none")
+    await passages.insert_many("a", ["a story of implanted memories", "the boat needs paint", "tea at four"])
+    assert await passages.search("a", "artificial recollections") == []
+    found = await passages.search("a", "paint for boats")
+    assert texts(found) == ["the boat needs paint"]
+    assert found[0].by == "words"
+
+
+async def test_an_insertion_comes_twice(passages: Passages) -> None:
+    first = await passages.insert("a", "the boat is blue", operation_id="run-1:0.0")
+    again = await passages.insert("a", "the boat is blue", operation_id="run-1:0.0")
+    assert first.id == again.id
+    assert len(await passages.list("a")) == 1
+    other = await passages.insert("a", "the boat is blue", operation_id="run-1:0.1")
+    assert other.id != first.id
+
+
+async def test_users_do_not_see_each_other(passages: Passages) -> None:
+    await passages.insert("a", "boat of everybody")
+    await passages.insert("a", "boat of ana", user_id="ana")
+    await passages.insert("a", "boat of ben", user_id="ben")
+    await passages.insert("b", "boat of another agent")
+    assert sorted(texts(await passages.search("a", "boat", user_id="ana"))) == ["boat of ana", "boat of everybody"]
+    assert texts(await passages.search("a", "boat")) == ["boat of everybody"]
+    assert [one.text for one in await passages.list("a", user_id="ben")] == ["boat of ben"]
+
+
+async def test_update_and_delete_are_seen_by_every_process(opened: Opened, passages: Passages) -> None:
+    model = passages.archive.embeddings.model  # type: ignore[attr-defined]
+    elsewhere = opened(model)
+    made = await passages.insert("a", "the boat is blue", ["x"])
+    assert texts(await elsewhere.search("a", "boat")) == ["the boat is blue"]
+    await passages.update(made.id, text="the ship is green")
+    assert texts(await elsewhere.search("a", "green ship")) == ["the ship is green"]
+    await passages.update(made.id, tags=["y"])
+    assert await elsewhere.search("a", "green ship", ["x"]) == []
+    assert texts(await elsewhere.search("a", "green ship", ["y"])) == ["the ship is green"]
+    assert (await passages.get(made.id)).tags == ("y",)
+    assert await passages.delete(made.id)
+    assert await elsewhere.search("a", "green ship") == []
+    assert not await passages.delete(made.id)
+    with pytest.raises(UnknownName):
+        await passages.get(made.id)
+
+
+async def test_a_new_process_has_everything_and_embeds_nothing_again(opened: Opened) -> None:
+    first = opened()
+    await first.insert_many("a", [f"note {number}" for number in range(700)])
+    assert texts(await first.search("a", "note 321", limit=1)) == ["note 321"]
+    known = embedder.load(embedder.find(MODEL))
+    assert isinstance(known, MeaningEmbedder)
+    before = known.embedded
+    second = opened()
+    assert texts(await second.search("a", "note 654", limit=1)) == ["note 654"]
+    assert known.embedded == before + 1  # the query
+
+
+async def test_changes_that_are_not_told_any_more(opened: Opened, each_store: Store) -> None:
+    first, second = opened("none"), opened("none")
+    made = await first.insert("a", "the first one")
+    assert len(await second.search("a", "first")) == 1
+    await first.delete(made.id)
+    await first.insert_many("a", ["the second one", "the third one"])
+    await each_store.read("XTRIM", each_store.keys.changes("a"), "MAXLEN", 1)
+    assert await second.search("a", "first") == []
+    assert len(await second.search("a", "second third")) == 2
+
+
+async def test_another_model_is_refused_until_all_is_made_anew(opened: Opened, each_store: Store) -> None:
+    first, second = opened(), opened("tests.meanings:other")
+    await first.insert_many("a", ["the boat is blue", "the physician called"])
+    await first.search("a", "ship")
+    with pytest.raises(EmbeddingMismatch, match="reindex") as raised:
+        await second.search("a", "ship")
+    assert (raised.value.stored, raised.value.configured) == ("meanings (64)", "other (32)")
+    assert await second.reindex() == 2
+    assert texts(await second.search("a", "doctor", limit=1)) == ["the physician called"]
+    with pytest.raises(EmbeddingMismatch):
+        await first.search("a", "ship")
+    assert texts(await opened("none").search("a", "boat")) == ["the boat is blue"]
+    stored = await PassageStore(each_store).load([one.id for one in await first.list("a")])
+    assert {one.edition for one in stored.values() if one is not None} == {2}
+
+
+async def test_a_model_that_is_named_and_not_there_is_an_error(opened: Opened) -> None:
+    with pytest.raises(EmbeddingsUnavailable, match="no_such_module"):
+        await opened("tests.no_such_module:make").search("a", "boat")
+
+
+async def test_what_was_added_without_a_model_gets_its_vector_later(opened: Opened) -> None:
+    await opened("none").insert_many("a", ["the boat is blue", "tea at four"])
+    assert texts(await opened().search("a", "vessel", limit=1)) == ["the boat is blue"]
+
+
+async def test_searches_while_others_insert(opened: Opened) -> None:
+    passages, elsewhere = opened(), opened()
+
+    async def insert(number: int) -> None:
+        await passages.insert("a", f"note {number} of the boat")
+        assert len(await elsewhere.search("a", f"note {number}", limit=1)) == 1
+
+    await asyncio.gather(*(insert(number) for number in range(40)))
+    assert len(await elsewhere.search("a", "ship", limit=100)) == 40
+
+
+async def test_vectors_are_made_in_the_background_where_the_model_is_loaded(opened: Opened, each_store: Store) -> None:
+    passages = opened()
+    await passages.search("a", "load it")
+    made = await passages.insert("a", "the boat is blue")
+
+    async def stored() -> bool:
+        one = (await PassageStore(each_store).load([made.id]))[made.id]
+        return one is not None and one.embedding != ""
+
+    await until("the vector is stored", stored)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"limit": 0}, "limit 0"),
+        ({"cursor": "x"}, "no cursor"),
+        ({"start_date": "the day before"}, "start_date 'the day before' is no date"),
+        ({"end_date": "2026-02-30"}, "end_date"),
+        ({"start_date": "2026-02-02", "end_date": "2026-02-01"}, "lies before"),
+        ({"tags": "boat"}, "give a list"),
+    ],
+)
+async def test_wrong_arguments(opened: Opened, arguments: dict[str, object], problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        await opened("none").search("a", "boat", **arguments)  # type: ignore[arg-type]
+
+
+async def test_a_cursor_belongs_to_its_search(opened: Opened) -> None:
+    passages = opened("none")
+    await passages.insert_many("a", ["boat one", "boat two"])
+    found = await passages.search("a", "boat", limit=1)
+    with pytest.raises(InputError, match="another search"):
+        await passages.search("a", "tea", limit=1, cursor=found.cursor)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "x" * 20_001])
+async def test_texts_that_are_refused(opened: Opened, text: str) -> None:
+    with pytest.raises(InputError):
+        await opened("none").insert("a", text)
