@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from orchestra.cli import blocks, runs, sessions
+from orchestra.cli import archive, blocks, runs, sessions
 from orchestra.cli.chatting import chat
 from orchestra.cli.checking import doctor
 from orchestra.cli.ending import ended_by
@@ -49,6 +49,7 @@ def orchestra(
 
 for command in (doctor, init, up, status, down, run, chat):
     app.command()(command)
+app.add_typer(archive.app, name="archive")
 app.add_typer(blocks.app, name="blocks")
 app.add_typer(sessions.app, name="sessions")
 app.add_typer(runs.app, name="runs")
