@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from orchestra.core.blocks import BlockView
 
-# Only what would close a tag is neutralised: ``</value>`` (and ``</value >``, which closes it too) becomes ``<\/value>``.
+# Only what would close a tag is neutralised: ``</value>`` (and ``</value >``, which closes it) becomes ``<\/value>``.
 # One backslash is added to any number that stands there already, so it can be undone exactly.
 _CLOSING = re.compile(r"<(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*\s*>)")
 _NEUTRALISED = re.compile(r"<\\(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*\s*>)")
