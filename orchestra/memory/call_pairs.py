@@ -6,7 +6,7 @@ Two shapes are known: chat messages (``tool_calls`` and ``tool_call_id``) and it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from orchestra.memory.session_items import Item
 
@@ -41,36 +41,44 @@ def result_of(item: Item) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def pairs_in(items: Sequence[Item]) -> list[tuple[int, int]]:
+    """(place of a call, place of its result), in the order of results. Ids may come again in later turns."""
+    waiting: dict[str, list[int]] = {}
+    pairs = []
+    for place, item in enumerate(items):
+        for call in calls_of(item):
+            waiting.setdefault(call, []).append(place)
+        if (answered := result_of(item)) is not None and waiting.get(answered):
+            pairs.append((waiting[answered].pop(0), place))
+    return pairs
+
+
 def closed_prefix(items: Sequence[Item]) -> int:
     """How many items from the start have all their calls answered among themselves."""
-    opened: set[str] = set()
+    results = {result: call for call, result in pairs_in(items)}
+    open_calls: dict[int, int] = {}
     best = 0
-    for place, item in enumerate(items, 1):
-        opened.update(calls_of(item))
-        if (answered := result_of(item)) is not None:
-            opened.discard(answered)
-        if not opened:
-            best = place
+    for place, item in enumerate(items):
+        if count := len(calls_of(item)):
+            open_calls[place] = count
+        if place in results:
+            call = results[place]
+            open_calls[call] -= 1
+            if not open_calls[call]:
+                del open_calls[call]
+        if not open_calls:
+            best = place + 1
     return best
 
 
-def whole_pairs(before: Sequence[Item], after: Sequence[Item]) -> list[Item]:
-    """``after`` without the halves that were left of pairs whose other half stands in ``before`` only.
+def whole_pairs(items: Sequence[Item], kept: Iterable[int]) -> list[Item]:
+    """The items at the places ``kept``, without halves of pairs whose other half is not among them.
 
-    A call that had no result yet stays; a message with several calls goes, with its results, when one of them lost its.
+    A call that has no result yet stays; a message with several calls goes, with its results, when one of them lost its.
     """
-    answered = {found for item in before if (found := result_of(item)) is not None}
-    made = {call for item in before for call in calls_of(item)}
-    kept = list(after)
-    while True:
-        here = {found for item in kept if (found := result_of(item)) is not None}
-        calls = {call for item in kept for call in calls_of(item)}
-        lost = (answered - here) | (made - calls)
-        left = [
-            item
-            for item in kept
-            if not (result_of(item) in lost and result_of(item) in made) and not lost.intersection(calls_of(item))
-        ]
-        if len(left) == len(kept):
-            return left
-        kept = left
+    places, pairs = set(kept), pairs_in(items)
+    while halves := {
+        place for pair in pairs if (pair[0] in places) != (pair[1] in places) for place in pair if place in places
+    }:
+        places -= halves
+    return [item for place, item in enumerate(items) if place in places]

@@ -31,7 +31,7 @@ class WindowSize:
 
     def __call__(self, messages: Sequence[Item], /) -> Sequence[Item]:
         """The end of ``messages``."""
-        return whole_pairs(messages, messages[-self.size :])
+        return whole_pairs(messages, range(max(0, len(messages) - self.size), len(messages)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class FilterMessages:
 
     def __call__(self, messages: Sequence[Item], /) -> Sequence[Item]:
         """The messages that pass."""
-        return whole_pairs(messages, [message for message in messages if self.predicate(message)])
+        return whole_pairs(messages, [place for place, message in enumerate(messages) if self.predicate(message)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,20 +146,34 @@ ITEMS = st.one_of(
 )
 
 
+def unanswered(messages: Sequence[Any]) -> tuple[list[int], list[int]]:
+    """Places of calls without a result behind them, and of results without a call before them."""
+    calls: list[tuple[str, int]] = []
+    strays = []
+    for place, item in enumerate(messages):
+        calls += [(call, place) for call in calls_of(item)]
+        if (answered := result_of(item)) is not None:
+            first = next((entry for entry in calls if entry[0] == answered), None)
+            if first is None:
+                strays.append(place)
+            else:
+                calls.remove(first)
+    return [place for _, place in calls], strays
+
+
 @given(st.lists(ITEMS, max_size=12), st.integers(1, 12))
 def test_after_a_window_what_was_a_pair_is_a_pair_or_gone(messages: list[Any], size: int) -> None:
-    left = WindowSize(size)(messages)
-
-    def halves(items: Sequence[Any]) -> tuple[set[str], set[str]]:
-        return {call for item in items for call in calls_of(item)}, {
-            found for item in items if (found := result_of(item)) is not None
-        }
-
-    calls, results = halves(messages)
-    calls_left, results_left = halves(left)
-    whole = calls & results
-    assert calls_left & whole == results_left & whole
-    assert [item for item in messages[-size:] if item in left] == list(left)
+    numbered = [{**message, "place": place} for place, message in enumerate(messages)]
+    left = list(WindowSize(size)(numbered))
+    places = [message["place"] for message in left]
+    assert places == sorted(places)
+    assert all(place >= len(messages) - size for place in places)
+    calls, strays = unanswered(messages)
+    calls_left, strays_left = unanswered(left)
+    assert {left[place]["place"] for place in strays_left} <= set(strays)
+    assert {left[place]["place"] for place in calls_left} <= set(calls)
+    dropped = [place for place in range(max(0, len(messages) - size), len(messages)) if place not in places]
+    assert all(calls_of(messages[place]) or result_of(messages[place]) for place in dropped), "nothing else goes"
 
 
 @pytest.mark.parametrize("kind", KINDS)

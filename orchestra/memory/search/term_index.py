@@ -7,12 +7,16 @@ which SQLite's trigram tokenizer cannot find.
 
 from __future__ import annotations
 
+import re
 import sqlite3
+import unicodedata
 from collections.abc import Sequence
 
 from orchestra.core.terms import tokens
 from orchestra.memory.search.filters import EVERYTHING, Filter
 
+#: Those of Latin, Greek and Cyrillic; the marks of Japanese and Indian scripts are letters to their readers.
+_ACCENTS = re.compile("[\u0300-\u036f]")
 _TABLES = """
 CREATE VIRTUAL TABLE terms USING fts5(text, tokenize = "unicode61 remove_diacritics 2");
 CREATE TABLE entries (number INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, at REAL NOT NULL);
@@ -81,4 +85,11 @@ def _conditions(only: Filter) -> tuple[list[str], list[str | float]]:
 
 
 def _terms(text: str) -> list[str]:
-    return [term for token in tokens(text) if (term := token.stem.replace('"', "")).strip()]
+    return [term for token in tokens(_plain(text)) if (term := token.stem.replace('"', "")).strip()]
+
+
+def _plain(text: str) -> str:
+    """Without accents, so that what is typed without them is found; before the stems, which are made of plain letters."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
