@@ -9,7 +9,7 @@ import pytest
 
 from orchestra import Agent, Runtime
 from orchestra.core.agent import OnBusy
-from orchestra.core.errors import HostFull, SessionBusy
+from orchestra.core.errors import HostFull, SessionBusy, StoreUnavailable
 from orchestra.core.messages import Message
 from orchestra.core.model import ModelRequest
 from orchestra.runtime.host import Host
@@ -93,3 +93,24 @@ async def test_a_full_host_refuses(machines: Machines) -> None:
     held.release.set()
     await asyncio.gather(*runs)
     assert (await client.run("a", "hi", session_id="s3")).status == "completed"
+
+
+async def test_a_lease_that_its_own_host_left_behind_blocks_nobody(machines: Machines) -> None:
+    """A turn began, its host could not store its end, and the caller did not come again."""
+    held = Held()
+    host = await machines.host()
+    client = machines.client_of(host)
+    await client.register(Agent(name="a", model=held.model))
+    first = await client.run("a", "hi", session_id="s")
+    commit = host.threads.commit
+
+    async def away(*_: object) -> object:
+        raise StoreUnavailable("unix://nowhere", "gone")
+
+    host.threads.commit = away  # type: ignore[method-assign, assignment]
+    with pytest.raises(StoreUnavailable):
+        await client.run("a", "lost", session_id="s")
+    host.threads.commit = commit  # type: ignore[method-assign]
+    async with asyncio.timeout(5):
+        after = await client.run("a", "more", session_id="s")
+    assert (first.turn, after.turn) == (1, 2)
