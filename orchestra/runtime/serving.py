@@ -13,6 +13,7 @@ from orchestra.core.agent import Limits
 from orchestra.core.blocks import BlockView
 from orchestra.core.errors import InputError, OrchestraError, SessionBusy, UnknownName
 from orchestra.core.events import RunEvent, RunStarted
+from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import dumps, loads
 from orchestra.core.messages import Message, Meta
 from orchestra.core.names import thread_name
@@ -23,7 +24,6 @@ from orchestra.memory.sessions import message_text, readable
 from orchestra.memory.state import StateValues
 from orchestra.runtime.caches import CachedAgent, CachedThread
 from orchestra.runtime.definition import Loaded, load_agent
-from orchestra.runtime.failpoints import failpoint
 from orchestra.runtime.hooks import HookContext, Hooks
 from orchestra.runtime.journal import BlockWatch, Journal, NoJournal, StoredJournal
 from orchestra.runtime.request import RunRequest

@@ -11,10 +11,10 @@ from typing import cast
 from orchestra.core.blocks import BlockView
 from orchestra.core.errors import Fenced, OrchestraError, StoreUnavailable, ToolError
 from orchestra.core.events import BlockEdited, Emitted, ToolEnded, ToolStarted
+from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import Json, copied, dumps, loads
 from orchestra.core.messages import Message, Meta, ToolCall
 from orchestra.memory.state import AgentState, StateValues
-from orchestra.runtime.failpoints import failpoint
 from orchestra.runtime.journal import Journal
 from orchestra.runtime.run_blocks import CallBlocks
 from orchestra.runtime.sealed import Sealed

@@ -14,12 +14,12 @@ from orchestra.context.blocks import render
 from orchestra.context.view import history_budget
 from orchestra.core.errors import Fenced, LimitReached, ModelError, OrchestraError, StoreUnavailable
 from orchestra.core.events import ModelReplied, TextDelta
+from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.messages import Message, Meta, ToolCall, as_messages
 from orchestra.core.model import Delta, ModelReply, ModelRequest, Usage
 from orchestra.core.result import RunResult, Status
 from orchestra.core.tokens import message_tokens, text_tokens
-from orchestra.runtime.failpoints import failpoint
 from orchestra.runtime.journal import Journal
 from orchestra.runtime.turn_context import TurnContext
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from orchestra.core.agent import Sleeptime
 from orchestra.core.blocks import Block, BlockView
 from orchestra.core.errors import BlockScopeError, Fenced
+from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.model import Usage
 from orchestra.core.names import derived_id, split_thread
@@ -16,7 +17,6 @@ from orchestra.memory.lineage import Sources, blame
 from orchestra.memory.merge import merge
 from orchestra.memory.passages import passage_id
 from orchestra.memory.scopes import Place, resolve, scoped_id, split_ref
-from orchestra.runtime.failpoints import failpoint
 from orchestra.runtime.run_blocks import RunBlocks
 from orchestra.sleeptime.draft_archive import DraftArchive
 from orchestra.sleeptime.transcript import Transcript, transcript

@@ -8,13 +8,13 @@ import uuid
 
 from orchestra.core.agent import Sleeptime
 from orchestra.core.errors import Fenced, OrchestraError, SleeptimeError, StoreUnavailable, UnknownName
+from orchestra.core.failpoints import failpoint
 from orchestra.core.model import Model
 from orchestra.core.names import split_thread
 from orchestra.models.registry import resolve
 from orchestra.models.scripted import ScriptedModel
 from orchestra.runtime.caches import CachedAgent
 from orchestra.runtime.definition import Loaded, load_agent
-from orchestra.runtime.failpoints import failpoint
 from orchestra.runtime.host import Host
 from orchestra.sleeptime.extractive_consolidator import ExtractiveConsolidator
 from orchestra.sleeptime.llm_consolidator import LlmConsolidator

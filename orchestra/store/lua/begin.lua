@@ -30,7 +30,9 @@ if h[8] and h[8] ~= '' and h[8] ~= ARGV[1] then return {'HELD', h[8]} end
 local mine = holder == ARGV[1] and host == ARGV[2]
 if holder ~= '' and not mine then
   local alive = redis.call('ZSCORE', KEYS[6], host)
-  if alive and tonumber(alive) > now then return {'BUSY', holder, host} end
+  -- A host serves the runs of a thread one after the other, so a lease of the asking host itself is one that it left
+  -- behind: its turn could not be stored (the server was away, the commit was cancelled) and nobody came again.
+  if alive and tonumber(alive) > now and host ~= ARGV[2] then return {'BUSY', holder, host} end
 end
 if not mine then
   token = redis.call('INCR', KEYS[7])
