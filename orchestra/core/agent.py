@@ -137,6 +137,8 @@ class Conversation(BaseModel):
     """safeguard keeps whole turns that fit; full keeps everything."""
     history_limit: int | None = Field(default=None, gt=0)
     """How many of the last turns are shown to the model; left out: as many as fit."""
+    ttl: Seconds | None = None
+    """How long a session is kept after its last turn: 30d, 12h, or seconds; left out: for ever."""
 
 
 class Recall(BaseModel):

@@ -9,8 +9,10 @@ from orchestra.core.blocks import BlockView, Scope
 from orchestra.core.errors import InputError, UnknownName
 from orchestra.core.names import check_session, split_thread
 from orchestra.memory.blocks import Blocks
+from orchestra.memory.scopes import scoped_id, split_ref
 from orchestra.memory.sessions import Session
 from orchestra.store.connection import Store
+from orchestra.store.definition_store import DefinitionStore
 from orchestra.store.thread_store import ThreadStore
 
 
@@ -28,16 +30,35 @@ class SessionView:
 
 
 async def list_sessions(store: Store, *, limit: int = 100) -> list[SessionView]:
-    """The sessions, last used first. ``slept_until`` is the last turn that a sleep-time pass has covered."""
+    """The sessions, last used first. ``slept_until`` is the last turn that a sleep-time pass has covered.
+
+    Sessions whose time to live has ended leave the lists here, with their own blocks.
+    """
     threads = ThreadStore(store)
+    while ended := [name for name, _ in await threads.threads(limit) if not await threads.exists(name)]:
+        for thread in ended:
+            await forget_ended(store, thread)
     out = []
     for thread, used in await threads.threads(limit):
         agent, session_id = split_thread(thread)
-        head = await threads.head(thread)
+        if not (head := await threads.head(thread)):
+            continue  # it ended a moment ago
         count = int(str(await store.read("LLEN", store.keys.log(thread))))
         slept = int(head.get("watermark_turn", 0))
         out.append(SessionView(session_id, agent, head.get("user", ""), int(head.get("turn", 0)), count, slept, used))
     return out
+
+
+async def forget_ended(store: Store, thread: str) -> bool:
+    """Take a session that has ended by its time to live out of the lists, with its own blocks.
+
+    False: it is there again, and nothing was changed.
+    """
+    agent, session_id = split_thread(thread)
+    attached = await DefinitionStore(store).attachments(agent)
+    labels = [found[1] for item in attached.items if (found := split_ref(item.ref)) and found[0] == "session"]
+    ids = [scoped_id("session", label, session_id) for label in labels]
+    return await ThreadStore(store).forget(thread, ids)
 
 
 async def delete_session(

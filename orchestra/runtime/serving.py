@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from orchestra.runtime.host import Host
 
 BUSY_SECONDS = 0.05
+LONGEST_TTL_SECONDS = 100 * 366 * 86_400
 _NOTHING = Attachments("", ())
 
 
@@ -221,6 +222,7 @@ class Serving:
                     len(turn.context.replies),
                     tuple((message_tokens(message), message_text(message)) for message in messages),
                     state.folded(),
+                    _ttl_ms(turn.context.loaded),
                 )
             )
             if isinstance(found, Committed):
@@ -386,6 +388,11 @@ class Serving:
 
     def _tools(self, context: TurnContext, journal: Journal, state: StateValues, resumed: bool) -> ToolCalls:
         return ToolCalls(context, journal, state, self.invocation_state, self.host.resources.get, resumed)
+
+
+def _ttl_ms(loaded: Loaded) -> int | None:
+    ttl = loaded.agent.conversation.ttl
+    return None if ttl is None else max(1, int(min(ttl, LONGEST_TTL_SECONDS) * 1000))
 
 
 def _tightest(agent: Limits, run: Limits | None) -> Limits:

@@ -110,7 +110,10 @@ StateOperation: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The end of a turn. ``kind`` none stores no messages and counts nothing: it only ends the run."""
+    """The end of a turn. ``kind`` none stores no messages and counts nothing: it only ends the run.
+
+    ``ttl_ms`` is how long the session is kept from now on; ``None`` is for ever.
+    """
 
     run: str
     thread: str
@@ -124,6 +127,7 @@ class Commit:
     model_calls: int
     messages: tuple[tuple[int, str], ...] = ()
     operations: tuple[StateOperation, ...] = ()
+    ttl_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +179,7 @@ class ThreadStore:
                 *(k.head(thread), k.log(thread), k.state(thread), k.run(wanted.run), k.runs, k.hosts, k.token),
                 *(k.definition(wanted.agent), k.attach(wanted.agent), k.session(wanted.session_id), k.threads),
                 k.user_threads(wanted.user),
+                *(k.turns(thread), k.work(thread), k.passes(thread), k.retracted(thread)),
                 *(k.block(block_id) for block_id in wanted.block_ids),
             ],
             [
@@ -247,11 +252,12 @@ class ThreadStore:
             "commit",
             [
                 *(k.head(thread), k.log(thread), k.state(thread), k.turns(thread), k.run(commit.run), k.runs, k.due),
-                *(k.events, k.threads, k.wake),
+                *(k.events, k.threads, k.wake, k.work(thread), k.passes(thread), k.retracted(thread)),
             ],
             [
                 *(commit.run, commit.token, commit.edition, commit.kind, commit.answer, commit.usage, commit.every),
-                *(commit.model_calls, ANSWER_SECONDS, thread, commit.status, len(commit.messages)),
+                *(commit.model_calls, ANSWER_SECONDS, thread, commit.status),
+                *("" if commit.ttl_ms is None else commit.ttl_ms, len(commit.messages)),
                 *(part for tokens, message in commit.messages for part in (tokens, message)),
                 *(part for operation in commit.operations for part in operation),
             ],
@@ -306,8 +312,27 @@ class ThreadStore:
         return await self.store.items(self.store.keys.turns(thread))
 
     async def agents_of(self, session_id: str) -> list[str]:
-        """The agents that have this session, sorted."""
-        return sorted(cast("set[str]", await self.store.read("SMEMBERS", self.store.keys.session(session_id))))
+        """The agents that have this session, sorted; those whose session has ended by its time to live are left out."""
+        found = cast("set[str]", await self.store.read("SMEMBERS", self.store.keys.session(session_id)))
+        return [agent for agent in sorted(found) if await self.exists(f"{agent}|{session_id}")]
+
+    async def exists(self, thread: str) -> bool:
+        """Whether the thread is there: not deleted, and not ended by its time to live."""
+        return await self.store.read("EXISTS", self.store.keys.head(thread)) == 1
+
+    async def forget(self, thread: str, block_ids: Sequence[str]) -> bool:
+        """Take an ended thread out of the lists, with ``block_ids`` if it is the last one; False: it is there again."""
+        k = self.store.keys
+        agent, _, session_id = thread.partition("|")
+        answer = await self.store.run(
+            "forget",
+            [
+                *(k.head(thread), k.session(session_id), k.threads, k.due, k.blocks),
+                *(key for block_id in block_ids for key in (k.block(block_id), k.history(block_id), k.users(block_id))),
+            ],
+            [thread, agent, *block_ids],
+        )
+        return answer[0] == "GONE"
 
     async def threads(self, limit: int = 100) -> list[tuple[str, float]]:
         """(thread, last use in Unix seconds), newest first."""

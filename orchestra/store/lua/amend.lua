@@ -1,4 +1,4 @@
--- include clock
+-- include clock life
 -- Change a log from outside a turn: add | pop | clear. The edition moves, so caches and a running turn notice.
 -- KEYS 1 head 2 log 3 turns 4 state 5 due 6 pass 7 memo 8 session 9 threads 10 retracted 11 token
 -- ARGV 1 operation 2 thread 3 life of the memo, seconds, then for add: (tokens, message)…
@@ -60,5 +60,6 @@ if turn < tonumber(h[6]) and ARGV[1] ~= 'add' then
 end
 redis.call('HSET', head, 'edition', redis.call('INCR', KEYS[11]), 'seq', seq, 'turn', turn, 'updated_at', now)
 redis.call('ZADD', KEYS[9], now, ARGV[2])
+follow(head, {KEYS[2], KEYS[3], KEYS[4], KEYS[10]})
 redis.call('SET', KEYS[7], answer, 'EX', ARGV[3])
 return {'OK', answer}

@@ -1,8 +1,8 @@
--- include clock fresh moved
+-- include clock fresh moved life
 -- Take the lease of a thread, record run and input, and load what the turn needs: one consistent moment.
 --
 -- KEYS 1 head 2 log 3 state 4 run 5 runs 6 hosts 7 token 8 def 9 attach 10 session 11 threads 12 user threads
---      13… blocks
+--      13 turns 14 pass 15 passes 16 retracted 17… blocks
 -- ARGV 1 run 2 host 3 definition hash 4 attach version 5 cached edition 6 cached entries 7 tail 8 input
 --      9 needs invocation_state 10 thread 11 user 12… known version of each block
 --
@@ -13,14 +13,15 @@
 --   the same call twice (lost reply): same run and same host keep their token, nothing is taken anew;
 --   a run that has ended: DUP with its remembered answer;
 --   two hosts at once: the second one finds a live holder and gets BUSY. A holder is alive while its heartbeat in
---   `hosts` has not expired on the server's clock. A paused holder that wakes up late has an old token: FENCED.
+--   `hosts` has not expired on the server's clock. A paused holder that wakes up late has an old token: FENCED;
+--   a session whose time to live ends while a run works on it: it does not, the commit sets the next end.
 local head, log, state, run = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local known = redis.call('HMGET', run, 'status', 'answer')
 if known[1] == 'ended' then return {'DUP', known[2]} end
 
 local old = stale(KEYS[8], KEYS[9], ARGV[3], ARGV[4])
 if old then return old end
-local lacking = missing(13)
+local lacking = missing(17)
 if lacking then return lacking end
 
 local now = now_ms()
@@ -47,6 +48,7 @@ if not mine then
     h[4], h[5], h[6], h[7], h[9] = tostring(token), '0', '0', '0', '0'
   end
   redis.call('HSET', head, 'host', ARGV[2], 'run', ARGV[1], 'token', token, 'user', ARGV[11])
+  live({head, log, state, KEYS[13], KEYS[14], KEYS[15], KEYS[16]}, '', now)
   if ARGV[11] ~= '' then redis.call('SADD', KEYS[12], ARGV[10]) end
   redis.call('HSETNX', run, 'started_at', now)
   redis.call('HSET', run, 'status', 'running', 'thread', ARGV[10], 'host', ARGV[2], 'token', token, 'input', ARGV[8],
@@ -62,4 +64,4 @@ if not (warm and tonumber(ARGV[6]) == count) then values = redis.call('HGETALL',
 local journal = {}
 if known[1] then journal = redis.call('HGETALL', run) end
 return {'OK', token, known[1] and 1 or 0, {h[4], h[5], h[6], h[7], h[9]}, first, redis.call('LRANGE', log, first, -1),
-  values, journal, moved(13, 12)}
+  values, journal, moved(17, 12)}

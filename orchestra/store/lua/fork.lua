@@ -1,4 +1,4 @@
--- include clock
+-- include clock life
 -- A new thread that begins as another one was after a turn.
 -- KEYS 1 head 2 log 3 turns 4 new head 5 new log 6 new turns 7 new state 8 session 9 threads 10 memo 11 token
 -- ARGV 1 new thread 2 edition and 3 seq of the source that the caller saw 4 entries to keep 5 turns to keep 6 turn 7 seq
@@ -20,6 +20,10 @@ for i = 10, #ARGV, 2 do redis.call('HSET', KEYS[7], ARGV[i], ARGV[i + 1]) end
 -- The new session's own blocks are empty, so its first pass reads the copied messages too.
 redis.call('HSET', KEYS[4], 'edition', redis.call('INCR', KEYS[11]), 'seq', ARGV[7], 'turn', ARGV[6], 'calls', ARGV[8], 'watermark', 0,
   'watermark_turn', 0, 'due_turn', 0, 'created_at', now, 'updated_at', now, 'user', h[3] or '')
+-- The copies have brought the end of theirs along; the new session ends with the one that it began as.
+local ends = redis.call('PEXPIRETIME', KEYS[1])
+if ends > 0 then redis.call('PEXPIREAT', KEYS[4], ends) end
+follow(KEYS[4], {KEYS[5], KEYS[6], KEYS[7]})
 redis.call('SADD', KEYS[8], string.match(ARGV[1], '^([^|]*)|'))
 redis.call('ZADD', KEYS[9], now, ARGV[1])
 redis.call('SET', KEYS[10], '1', 'EX', ARGV[9])

@@ -1,4 +1,4 @@
--- include clock record shelve
+-- include clock record shelve life
 -- Publish a pass: all its blocks by compare-and-set, together with the new watermark, whole or not at all.
 --
 -- KEYS 1 head 2 pass 3 due 4 events 5 passes 6 wake 7 retracted 8 spent today, then (block, history)…,
@@ -73,6 +73,7 @@ redis.call('INCRBY', KEYS[8], ARGV[12])
 redis.call('EXPIRE', KEYS[8], 172800)
 redis.call('RPUSH', KEYS[5], ARGV[8])
 redis.call('LTRIM', KEYS[5], -500, -1)
+follow(head, {KEYS[5]})
 redis.call('XADD', KEYS[4], 'MAXLEN', '~', 10000, '*', 'type', 'pass', 'thread', ARGV[1], 'pass', ARGV[3], 'status', 'published',
   'turn', ARGV[7], 'report', ARGV[8])
 return out

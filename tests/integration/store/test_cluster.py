@@ -135,6 +135,7 @@ async def test_the_rarely_needed_scripts_too(cluster: Cluster) -> None:
     name = "rare"
     store = await Store.open(cluster.url_of(f"orchestra:{{{name}}}:log"), name)
     try:
+        await store.read("HSET", store.keys.head("a|s"), "seq", 0)
         await store.read("ZADD", store.keys.due, 0, "a|s")
         claim = await PassStore(store).claim("a|s", "h@1", "c")
         assert claim is not None
