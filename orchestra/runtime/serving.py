@@ -97,7 +97,7 @@ class Serving:
         while True:
             cached, known, ids = self._known()
             thread = self._cached = host.caches.threads.get(self.thread)
-            found = await host.threads.begin(
+            found = await self._ask(
                 Wanted(
                     *(request.run_id, self.thread, request.agent, str(request.session_id), host.id),
                     cached.loaded.digest if cached else "",
@@ -125,6 +125,21 @@ class Serving:
                     host.caches.keep_block(block)
                 failpoint("turn.begun")
                 return found
+
+    async def _ask(self, wanted: Wanted) -> Begun | Stale | MissingBlocks | Busy | Ended:
+        """The server's answer, also when the caller goes meanwhile: the lease may be taken, and nobody else frees it.
+
+        Then the run goes on as one that is cancelled, to its commit.
+        """
+        asking, gone = asyncio.ensure_future(self.host.threads.begin(wanted)), False
+        while not asking.done():
+            try:
+                await asyncio.wait({asking})
+            except asyncio.CancelledError:
+                self._cancelled = gone = True
+        if gone and (asking.exception() is not None or not isinstance(asking.result(), Begun)):
+            raise asyncio.CancelledError
+        return asking.result()
 
     def _known(self) -> tuple[CachedAgent | None, tuple[str, ...], tuple[str, ...]]:
         cached = self._agent = self.host.caches.agents.get(self.request.agent, self._agent)
@@ -168,12 +183,28 @@ class Serving:
             await host.blocks.create(ids[index], declared[item.ref], owner or "", f"agent:{name}")
 
     async def _run_in_session(self, begun: Begun) -> RunResult:
+        try:
+            turn, thread, state = self._turn(begun)
+        except Exception as error:
+            await self._give_back(begun, error)
+            raise
+        outcome, interrupted = await self._watched(turn)
+        # From here on nothing is cancelled: the turn is stored whole, also when the caller has gone.
+        done = asyncio.ensure_future(self._commit(turn, outcome, begun, thread, state))
+        try:
+            result = await asyncio.shield(done)
+        except asyncio.CancelledError:
+            await asyncio.gather(done, return_exceptions=True)
+            raise
+        if interrupted:
+            raise asyncio.CancelledError
+        await turn.context.hooks.tell("after_run", result)
+        return result
+
+    def _turn(self, begun: Begun) -> tuple[Turn, CachedThread, StateValues]:
         request, host = self.request, self.host
         cached = self._defined()
-        loaded, every = cached.loaded, 0
-        if loaded.agent.sleeptime is not None:
-            every = loaded.agent.sleeptime.every or 0
-        thread = self._thread(begun)
+        loaded, thread = cached.loaded, self._thread(begun)
         limit = loaded.agent.conversation.history_limit
         blocks = self._blocks(cached, begun.blocks)
         blocks.memo_key = host.store.keys.run(request.run_id)
@@ -185,25 +216,27 @@ class Serving:
             journal = StoredJournal(host.threads, request.run_id, self.thread, begun.token, blocks, begun.journal)
         context = self._make(loaded, blocks, state, lambda budget: thread.view.shown(budget, limit), begun.calls)
         context.tell(RunStarted, session_id=request.session_id, turn=begun.turn + 1, resumed=begun.resumed)
-        turn = Turn(context, journal, self._tools(context, journal, state, begun.resumed))
-        outcome, interrupted = await self._watched(turn)
-        # From here on nothing is cancelled: the turn is stored whole, also when the caller has gone.
-        done = asyncio.ensure_future(self._commit(turn, outcome, begun, thread, state, every))
-        try:
-            result = await asyncio.shield(done)
-        except asyncio.CancelledError:
-            await asyncio.gather(done, return_exceptions=True)
-            raise
-        if interrupted:
-            raise asyncio.CancelledError
-        await context.hooks.tell("after_run", result)
-        return result
+        return Turn(context, journal, self._tools(context, journal, state, begun.resumed)), thread, state
+
+    async def _give_back(self, begun: Begun, error: Exception) -> None:
+        """A turn that cannot even start (a limit that is none, say) leaves the thread as it was, and free."""
+        kind = type(error).__name__
+        result = RunResult(
+            self.request.run_id, "failed", reason=kind, error=str(error), session_id=self.request.session_id
+        )
+        answer = dumps({**result.to_json(messages=False), "first": 0, "count": 0})
+        commit = Commit(
+            self.request.run_id, self.thread, begun.token, begun.edition, "none", "failed", answer, "{}", 0, 0
+        )
+        while isinstance(found := await self.host.threads.commit(commit), Edited):
+            commit = replace(commit, edition=found.edition)
 
     async def _commit(
-        self, turn: Turn, outcome: Outcome, begun: Begun, thread: CachedThread, state: StateValues, every: int
+        self, turn: Turn, outcome: Outcome, begun: Begun, thread: CachedThread, state: StateValues
     ) -> RunResult:
         """One script. The same run twice, a late owner, an edit of the log meanwhile: see ``commit.lua``."""
-        host, request, persistence = self.host, self.request, turn.context.loaded.agent.persistence
+        host, request, agent = self.host, self.request, turn.context.loaded.agent
+        persistence, every = agent.persistence, (agent.sleeptime.every or 0) if agent.sleeptime is not None else 0
         messages = finished = turn.finished_messages(outcome)
         kind: str = "done" if outcome.status == "completed" else "aborted"
         if kind == "aborted" and persistence == "turn":

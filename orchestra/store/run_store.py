@@ -7,6 +7,9 @@ from typing import cast
 
 from orchestra.store.connection import Store
 
+# Beside the journal, which may be long and is nobody else's business.
+FIELDS = "status thread outcome host started_at reason needs_invocation_state user input".split()  # noqa: SIM905
+
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
@@ -37,7 +40,8 @@ class RunStore:
 
     async def get(self, run_id: str) -> StoredRun | None:
         """The run, or ``None`` when there is none, or it ended long ago."""
-        found = await self.store.fields(self.store.keys.run(run_id))
+        values = cast("list[str | None]", await self.store.read("HMGET", self.store.keys.run(run_id), *FIELDS))
+        found = {name: value for name, value in zip(FIELDS, values, strict=True) if value is not None}
         if not found:
             return None
         return StoredRun(
@@ -53,10 +57,16 @@ class RunStore:
             found.get("input", ""),
         )
 
-    async def wait_for_state(self, run_id: str) -> bool:
-        """Mark an orphaned run as waiting for its ``invocation_state``; False when it is no orphan any more."""
+    async def interrupt(self, run: StoredRun, reason: str, host: str) -> bool:
+        """Let a run wait on which nobody works, and free its thread; False when somebody does, or it has ended.
+
+        ``host`` is who asks: a run of its own counts as given up.
+        """
         keys = self.store.keys
-        return (await self.store.run("orphan", [keys.run(run_id), keys.hosts], []))[0] == "OK"
+        answer = await self.store.run(
+            "orphan", [keys.run(run.run_id), keys.hosts, keys.head(run.thread)], [run.run_id, reason, host]
+        )
+        return answer[0] == "OK"
 
     async def answer(self, run_id: str) -> str | None:
         """The result of a run that has ended, as JSON text, while it is remembered."""

@@ -140,7 +140,9 @@ async def test_the_rarely_needed_scripts_too(cluster: Cluster) -> None:
         claim = await PassStore(store).claim("a|s", "h@1", "c")
         assert claim is not None
         assert await PassStore(store).renew(claim)
-        assert (await store.run("orphan", [store.keys.run("r"), store.keys.hosts], []))[0] == "ENDED"
+        keys = store.keys
+        orphan = await store.run("orphan", [keys.run("r"), keys.hosts, keys.head("a|s")], ["r", "", ""])
+        assert orphan[0] == "ENDED"
     finally:
         await store.close()
 
