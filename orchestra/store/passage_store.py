@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from orchestra.core.errors import EmbeddingMismatch, UnknownName
+from orchestra.core.errors import EmbeddingMismatch, InputError, UnknownName
 from orchestra.core.jsontext import dumps, loads
 from orchestra.core.passages import Passage
 from orchestra.store.connection import Store
@@ -137,11 +137,15 @@ class PassageStore:
         key, start = self.store.keys.shelf(owner), 0
         if after:
             at, _, last = after.partition(" ")
+            if not at.isdigit() or not last:
+                raise InputError(f"{after!r} is no cursor; use the one that came with the page before, or none")
             rank = await self.store.read("ZREVRANK", key, last)
-            # The last one of the page before may be gone: then go on with what is older than it was.
-            start = (
-                int(str(rank)) + 1 if rank is not None else int(str(await self.store.read("ZCOUNT", key, at, "+inf")))
-            )
+            if rank is not None:
+                start = int(str(rank)) + 1
+            else:  # it was deleted meanwhile: go on behind the place where it was
+                newer = await self.store.read("ZCOUNT", key, f"({at}", "+inf")
+                beside = cast("list[str]", await self.store.read("ZRANGEBYSCORE", key, at, at))
+                start = int(str(newer)) + sum(one > last for one in beside)
         found = cast("list[str]", await self.store.read("ZREVRANGE", key, start, start + limit))
         page = found[:limit]
         if len(found) <= limit:

@@ -121,6 +121,7 @@ class RecallSearch:
 
     async def close(self) -> None:
         """Stop following."""
-        if self._following is not None:
+        while self._following is not None and not self._following.done():
             self._following.cancel()
-            await asyncio.gather(self._following, return_exceptions=True)
+            # A client library may swallow a cancellation while it reads, so it is asked again until it has ended.
+            await asyncio.wait({self._following}, timeout=0.1)

@@ -89,7 +89,7 @@ def _terms(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Without accents, so that what is typed without them is found; before the stems, which are made of plain letters."""
+    """Without accents, so that what is typed without them is found. Before the stems: those are of plain letters."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
