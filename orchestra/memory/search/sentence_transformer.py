@@ -14,7 +14,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 from sentence_transformers import SentenceTransformer
 from transformers.utils import logging
 
-logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+logging.disable_progress_bar()
 
 
 class SentenceTransformerEmbedder:

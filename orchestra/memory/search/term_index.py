@@ -17,6 +17,7 @@ from orchestra.memory.search.filters import EVERYTHING, Filter
 
 #: Those of Latin, Greek and Cyrillic; the marks of Japanese and Indian scripts are letters to their readers.
 _ACCENTS = re.compile("[\u0300-\u036f]")
+_HIRAGANA = re.compile("(?<![\u3041-\u3096])[\u3041-\u3096]{2,3}(?![\u3041-\u3096])")
 _TABLES = """
 CREATE VIRTUAL TABLE terms USING fts5(text, tokenize = "unicode61 remove_diacritics 2");
 CREATE TABLE entries (number INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, at REAL NOT NULL);
@@ -85,7 +86,10 @@ def _conditions(only: Filter) -> tuple[list[str], list[str | float]]:
 
 
 def _terms(text: str) -> list[str]:
-    return [term for token in tokens(_plain(text)) if (term := token.stem.replace('"', "")).strip()]
+    text = _plain(text)
+    terms = [term for token in tokens(text) if (term := token.stem.replace('"', "")).strip()]
+    # A short run of Hiragana, mostly an ending, is one token; to be found in a longer one it must be pairs as well.
+    return terms + [run[i : i + 2] for run in _HIRAGANA.findall(text) for i in range(len(run) - 1)]
 
 
 def _plain(text: str) -> str:
