@@ -1,6 +1,6 @@
 """Orchestra's Redis session beside those of the OpenAI Agents SDK: ``python -m benchmarks.sessions [--rounds 5]``.
 
-Same process, same server, same items; the candidates take turns in every round. Medians. Nothing here is a test.
+Same process, same server, same items; the candidates take turns in blocks of calls. Medians. Nothing here is a test.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A way to make a session; with ``open_another`` a second writer of the same session."""
+    """A way to make a session of an id."""
 
     name: str
     make: Callable[[str], Any]
@@ -57,16 +57,20 @@ async def filled(session: Session, count: int) -> None:
         await session.add_items([{**ITEM, "n": n} for n in range(start, min(count, start + 500))])
 
 
-async def timed(call: Callable[[], Any], count: int) -> list[float]:
-    """Milliseconds of each call, after some to warm up."""
-    for _ in range(max(5, count // 10)):
-        await call()
+async def timed(calls: Sequence[Callable[[], Any]], count: int, block: int) -> list[list[float]]:
+    """Milliseconds of each call, after some to warm up. They take turns by blocks, so that all see the same load."""
+    for call in calls:
+        for _ in range(max(5, count // 10)):
+            await call()
     gc.collect()
-    out = []
-    for _ in range(count):
-        start = time.perf_counter()
-        await call()
-        out.append((time.perf_counter() - start) * 1000)
+    out: list[list[float]] = [[] for _ in calls]
+    for number in range(count // block):
+        for place in range(len(calls)):
+            which = (place + number) % len(calls)
+            for _ in range(block):
+                start = time.perf_counter()
+                await calls[which]()
+                out[which].append((time.perf_counter() - start) * 1000)
     return out
 
 
@@ -105,12 +109,12 @@ async def contended(candidate: Candidate, client: Redis | None, each: int) -> tu
     return spent / (WRITERS * each), sent / (WRITERS * each)
 
 
-async def whole_runs(session: Session, count: int) -> list[float]:
-    """Milliseconds of one run of the SDK: history of 20, one reply, its items stored."""
+def whole_run(session: Session, count: int) -> Callable[[], Any]:
+    """One run of the SDK: history of 20, one reply, its items stored."""
     model = ScriptedModel([[assistant_message("Ines writes to them.")]] * (count + max(5, count // 10)))
     agent = Agent(name="a", model=model)
     settings = RunConfig(session_settings=SessionSettings(limit=LIMIT), tracing_disabled=True)
-    return await timed(lambda: Runner.run(agent, "And now?", session=session, run_config=settings), count)  # type: ignore[arg-type]
+    return lambda: Runner.run(agent, "And now?", session=session, run_config=settings)  # type: ignore[arg-type]
 
 
 def median(values: Sequence[float]) -> float:
@@ -128,25 +132,30 @@ async def measure(rounds: int, server: Server, folder: Path) -> Table:
     def note(row: str, candidate: Candidate, values: Sequence[float]) -> None:
         found.setdefault((row, candidate.name), []).extend(values)
 
-    for number in range(rounds):
-        for candidate in everyone[number % 3 :] + everyone[: number % 3]:
-            session = candidate.make(uuid.uuid4().hex)
-            note("append, ms", candidate, await timed(lambda s=session: s.add_items([ITEM]), 300))
+    async def together(row: str, calls: Sequence[Callable[[], Any]], count: int, block: int = 1) -> None:
+        for candidate, values in zip(everyone, await timed(calls, count, block), strict=True):
+            note(row, candidate, values)
+
+    for _ in range(rounds):
+        sessions = [candidate.make(uuid.uuid4().hex) for candidate in everyone]
+        await together("append, ms", [lambda s=s: s.add_items([ITEM]) for s in sessions], 300, 50)
+        for candidate in everyone:
             each = 2 if candidate is theirs else 10
             spent, sent = await contended(candidate, client if candidate is not file else None, each)
             note(f"append, {WRITERS} writers, ms", candidate, [spent])
             if candidate is not file:
                 note(f"append, {WRITERS} writers, commands", candidate, [sent])
-            long = candidate.make(uuid.uuid4().hex)
-            await filled(long, STORED)
-            note(f"get_items({LIMIT}) of {STORED}, ms", candidate, await timed(lambda s=long: s.get_items(LIMIT), 300))
-            note(f"get_items() of {STORED}, ms", candidate, await timed(long.get_items, 10))
-            for stored in (0, 1000, STORED):
-                session = candidate.make(uuid.uuid4().hex)
+        for stored in (0, 1000, STORED):
+            sessions = [candidate.make(uuid.uuid4().hex) for candidate in everyone]
+            for session in sessions:
                 await filled(session, stored)
-                note(f"whole run, {stored} stored, ms", candidate, await whole_runs(session, 50))
-                if isinstance(session, SQLiteSession):
-                    session.close()
+            if stored == STORED:
+                await together(
+                    f"get_items({LIMIT}) of {STORED}, ms", [lambda s=s: s.get_items(LIMIT) for s in sessions], 300, 50
+                )
+                await together(f"get_items() of {STORED}, ms", [s.get_items for s in sessions], 10)
+            await together(f"whole run, {stored} stored, ms", [whole_run(s, 60) for s in sessions], 60)
+            sessions[-1].close()
     await client.aclose()
     table = Table("row", *(candidate.name for candidate in everyone), "SDK Redis / ours", "SDK SQLite / ours")
     for row in dict.fromkeys(row for row, _ in found):
