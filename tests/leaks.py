@@ -7,9 +7,10 @@ import re
 import redis
 
 KINDS = re.compile(
-    r"schema|token|hosts|runs|due|events|agents|blocks|threads|wake|embeddings|archives"
+    r"schema|token|hosts|runs|due|events|agents|blocks|threads|wake|embeddings|archives|snaps"
     r"|(?:def|attach|users|block|hist):[^\n]+"
-    r"|(?:head|log|turns|state|pass|passes|retracted):[^|\n]+\|.+"
+    r"|(?:head|log|turns|state|pass|passes|retracted|snaps):[^|\n]+\|.+"
+    r"|snap:[0-9a-f]{16}(?::log|:turns|:state|:block:.+)?"
     r"|(?:passage|shelf|arch|userthreads):.+"
     r"|session:.+|run:.+|op:.+|draft:\d+:.+|spent:\d+:.+",
     re.DOTALL,

@@ -86,6 +86,7 @@ class AgentHost:
             max_pending=settings.hosts.max_pending,
             beat_seconds=settings.hosts.heartbeat_seconds,
             archive=RayArchive(settings),
+            workspaces=settings.workspaces,
         )
         await host.start()
         stack.push_async_callback(host.stop)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from orchestra.core.cluster import ClusterConfig, EmbeddingsConfig, HostsConfig, RedisConfig
+from orchestra.memory.workspace import WorkspaceStore
 
 Role: TypeAlias = Literal["primary", "sleeptime"]
 
@@ -30,6 +31,7 @@ class HostSettings:
     version: str = ""
     embeddings: EmbeddingsConfig = field(default_factory=EmbeddingsConfig)
     lasting: bool = False
+    workspaces: WorkspaceStore | None = None
 
     @property
     def actor_name(self) -> str:
@@ -57,6 +59,7 @@ def settings_of(name: str, config: ClusterConfig, launch: str, version: str, *, 
         version,
         config.embeddings,
         lasting,
+        WorkspaceStore.of(config),
     )
 
 

@@ -17,6 +17,8 @@ from orchestra.cluster.server_use import use_server
 from orchestra.core.agent import Agent
 from orchestra.core.cluster import ClusterConfig
 from orchestra.memory.search.archive import Archive, LocalArchive
+from orchestra.memory.snapshots import Snapshots
+from orchestra.memory.workspace import WorkspaceStore
 from orchestra.runtime.agent_file import load_agent
 from orchestra.runtime.client import Client
 from orchestra.runtime.cluster_file import load_cluster
@@ -92,7 +94,8 @@ class Runtime(Client):
             stack.push_async_callback(store.close)
             functions = FunctionTable()
             dispatcher, archive = await self._dispatcher(store, functions, stack)
-            super().__init__(store, dispatcher, functions, archive)
+            snapshots = Snapshots(store, WorkspaceStore.of(self.config), ttl=self.config.snapshots.ttl)
+            super().__init__(store, dispatcher, functions, archive, snapshots)
             self._stack = stack.pop_all()
         return self
 
@@ -124,6 +127,7 @@ class Runtime(Client):
             max_pending=hosts.max_pending,
             beat_seconds=hosts.heartbeat_seconds,
             archive=archive,
+            workspaces=WorkspaceStore.of(self.config),
         )
         await host.start()
         stack.push_async_callback(host.stop)

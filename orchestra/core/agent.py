@@ -183,6 +183,8 @@ class Agent(BaseModel):
     """Whether the agent gets conversation_search, and how far; left out: when its memory sleeps."""
     archive: bool | Literal["search"] | None = None
     """true: it searches the archive and adds to it; search: only that; left out: search when its memory sleeps."""
+    workspace: str | None = None
+    """A folder of files that belong to the agent; {session} in it stands for the session's id, for one folder each."""
     hooks: tuple[str | SkipJsonSchema[object], ...] = ()
     """References such as hooks.py:audit."""
     limits: Limits = Limits()

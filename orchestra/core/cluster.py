@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from orchestra.core.agent import Seconds
 from orchestra.core.errors import ConfigError
 from orchestra.core.names import check_namespace
 
@@ -77,6 +78,19 @@ class EmbeddingsConfig(BaseModel):
     """auto (all-MiniLM-L6-v2 where it is installed), a folder, a name, package.module:factory, or none: words only."""
 
 
+class SnapshotsConfig(BaseModel):
+    """How long snapshots of sessions are kept, and where the files of workspaces are."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    ttl: Seconds | None = None
+    """How long a snapshot is kept: 30d, 12h, or seconds; left out: until it is deleted."""
+    workspaces: str | None = None
+    """Where the files of workspaces are kept: a folder, or a URL for fsspec; left out: workspaces in data_dir."""
+    max_mb: int = Field(default=1024, gt=0)
+    """How large the files of one workspace may be together, in MB."""
+
+
 class ClusterConfig(BaseModel):
     """A cluster: where it runs, what it ships to every host, and where the embedded server keeps its data."""
 
@@ -94,6 +108,8 @@ class ClusterConfig(BaseModel):
     """How many actors there are, and what they may hold."""
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
     """What turns text into vectors."""
+    snapshots: SnapshotsConfig = SnapshotsConfig()
+    """How long snapshots are kept, and where the files of workspaces are."""
     data_dir: Path = Path(".orchestra")
     """Where the embedded server keeps its data, relative to the current directory."""
 

@@ -13,6 +13,7 @@ from orchestra.memory.scopes import scoped_id, split_ref
 from orchestra.memory.sessions import Session
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import DefinitionStore
+from orchestra.store.snapshot_store import SnapshotStore
 from orchestra.store.thread_store import ThreadStore
 
 
@@ -64,13 +65,14 @@ async def forget_ended(store: Store, thread: str) -> bool:
 async def delete_session(
     store: Store, session: Session, *, user_id: str | None = None, scopes: Sequence[Scope] = ("session",)
 ) -> list[BlockView]:
-    """Delete a session of one agent and its blocks of ``scopes``; the blocks that went. Twice is fine.
+    """Delete a session of one agent, its snapshots and its blocks of ``scopes``; the blocks that went. Twice is fine.
 
     A block of scope session goes only with the last agent that has the session; one of scope user is ``user_id``'s,
     whichever agents show it.
     """
-    threads, blocks = ThreadStore(store), Blocks(store)
+    threads, blocks, snapshots = ThreadStore(store), Blocks(store), SnapshotStore(store)
     await threads.delete(session.thread)
+    await snapshots.delete(await snapshots.of_thread(session.thread))
     others = await threads.agents_of(session.session_id)
     gone = []
     for block in await blocks.list(agent=session.agent, session_id=session.session_id, user_id=user_id):

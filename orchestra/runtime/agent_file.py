@@ -178,6 +178,7 @@ class _Places:
                 "hooks": tuple(self.reference(hook, ("hooks", i)) for i, hook in enumerate(agent.hooks)),
                 "session_input_callback": callback and self.reference(callback, ("session_input_callback",)),
                 "sleeptime": self.sleeptime(agent.sleeptime) if agent.sleeptime else None,
+                "workspace": agent.workspace and str(self.beside(agent.workspace, ("workspace",))),
             }
         )
         raise_all(self.errors)
@@ -220,10 +221,13 @@ class _Places:
         where = found["where"]
         return f"{self.file(where, path)}:{found['name']}" if where.endswith(".py") else reference
 
+    def beside(self, name: str, path: KeyPath) -> Path:
+        base = Path.cwd() if self.document.setter(path) is not None else Path(self.document.file or "").parent
+        return Path(os.path.abspath(base / Path(name).expanduser()))
+
     def file(self, name: str, path: KeyPath) -> str:
         """``name`` relative to the agent file, or to the current directory when something else set it."""
-        base = Path.cwd() if self.document.setter(path) is not None else Path(self.document.file or "").parent
-        full = Path(os.path.abspath(base / Path(name).expanduser()))
+        full = self.beside(name, path)
         if not full.is_file():
             there = "it is a directory" if full.is_dir() else "there is no such file"
             self.errors.append(self.document.fault(path, f"{shown(full)}: {there}", _relative(self.document, path)))

@@ -22,6 +22,8 @@ from orchestra.memory.recall import ConversationSearch
 from orchestra.memory.scopes import scoped_id, scoped_ref
 from orchestra.memory.search.archive import Archive, LocalArchive
 from orchestra.memory.sessions import Session, SessionUsage, find_session
+from orchestra.memory.snapshots import BlocksToRestore, Restored, Snapshots, SnapshotView
+from orchestra.memory.workspace import Pruned
 from orchestra.runtime.definition import pack_agent
 from orchestra.runtime.dispatch import Dispatcher
 from orchestra.runtime.function_ref import FunctionTable
@@ -51,11 +53,17 @@ class Client:
     """Agents of one namespace. Owner of the functions that it registered by value."""
 
     def __init__(
-        self, store: Store, dispatcher: Dispatcher, functions: FunctionTable, archive: Archive | None = None
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        functions: FunctionTable,
+        archive: Archive | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
         self.store, self.dispatcher, self.functions = store, dispatcher, functions
         self.blocks = Blocks(store)
         self.passages = Passages(store, archive or LocalArchive(store))
+        self._snapshots = snapshots or Snapshots(store)
         self.resources: dict[str, Callable[[], object]] = {}
         self._definitions = DefinitionStore(store)
 
@@ -92,6 +100,51 @@ class Client:
     def session(self, session_id: str, agent: str | None = None) -> SessionHandle:
         """The session of one agent. Without ``agent``: of the one agent that has it (checked at the first use)."""
         return SessionHandle(self.store, check_session(session_id), agent)
+
+    async def snapshot(
+        self, session_id: str, agent: str | None = None, *, ttl: float | None = None, operation_id: str | None = None
+    ) -> str:
+        """Keep a session as it is now: log, turns, state, attached blocks, workspace. The snapshot's id.
+
+        ``ttl`` is how long it is kept, in seconds (default: ``snapshots.ttl`` of the cluster, for ever if that is left
+        out). It does not change any more. The same ``operation_id`` again gives the same snapshot.
+
+        Raises:
+            UnknownName: no agent has the session.
+            SessionBusy: the agent has a workspace, and a run works on the session.
+            WorkspaceError: the files of the workspace cannot be kept.
+        """
+        session = await find_session(self.store, check_session(session_id), agent)
+        return await self._snapshots.make(session.thread, ttl=ttl, operation_id=operation_id)
+
+    async def snapshots(self, session_id: str, agent: str | None = None) -> Sequence[SnapshotView]:
+        """The snapshots of a session in the order in which they were made. Name the agent of one that has ended."""
+        session = await find_session(self.store, check_session(session_id), agent)
+        return await self._snapshots.of_thread(session.thread)
+
+    async def restore(
+        self, snapshot_id: str, *, blocks: BlocksToRestore = "session", operation_id: str | None = None
+    ) -> Restored:
+        """Bring a session back to a snapshot; what changed. Also one that was deleted or has ended.
+
+        Log, turns, state, workspace and the blocks of scope session come back; with ``blocks="all"`` every block of
+        then, as new edits; with ``none`` no block. A failed restore changes nothing.
+
+        Raises:
+            UnknownName: there is no such snapshot.
+            SessionInterrupted, SessionBusy: a run holds the session.
+            BlockLimitExceeded: a block's limit is lower now than its value of then is long.
+            WorkspaceError: the files of the workspace are lost or damaged.
+        """
+        return await self._snapshots.restore(snapshot_id, blocks=blocks, operation_id=operation_id)
+
+    async def delete_snapshot(self, snapshot_id: str) -> None:
+        """Delete a snapshot. Raises :class:`UnknownName`."""
+        await self._snapshots.delete(snapshot_id)
+
+    async def prune_workspaces(self) -> Pruned:
+        """Delete kept files that no snapshot needs any more, an hour after they were kept at the earliest."""
+        return await self._snapshots.prune()
 
     def recall(self, where: str | SessionHandle, *, user_id: str | None = None) -> ConversationSearch:
         """What was said in a session, or to an agent: to this user, or to everybody where no ``user_id`` is given."""

@@ -27,6 +27,7 @@ def load_cluster(
     ``overrides`` (``key=value``) win over ``ORCHESTRA_REDIS_URL``, ``ORCHESTRA_RAY_ADDRESS`` and
     ``ORCHESTRA_NAMESPACE`` of ``environment`` (default: the process's), and these over ``source``. A
     :class:`ClusterConfig` is taken as it is, apart from overrides. ``code`` comes back absolute, relative to the file;
+    a folder for ``snapshots.workspaces`` likewise;
     ``data_dir`` too, relative to the current directory. Raises :class:`ConfigError` with all faults.
     """
     parsed = parse_overrides(overrides)
@@ -69,4 +70,9 @@ def finish_cluster(
         code.append(full)
     raise_all(errors)
     data_dir = Path(os.path.abspath(config.data_dir.expanduser()))
-    return config.model_copy(update={"code": tuple(code), "data_dir": data_dir})
+    snapshots = config.snapshots
+    if snapshots.workspaces is not None and "://" not in snapshots.workspaces:
+        base = directory if document.setter(("snapshots", "workspaces")) is None else Path.cwd()
+        kept = os.path.abspath(base / Path(snapshots.workspaces).expanduser())
+        snapshots = snapshots.model_copy(update={"workspaces": kept})
+    return config.model_copy(update={"code": tuple(code), "data_dir": data_dir, "snapshots": snapshots})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from orchestra.core.agent import RESERVED_TOOLS, Agent
@@ -63,6 +65,8 @@ def pack_agent(agent: Agent, table: FunctionTable) -> Packed:
     if agent.sleeptime is not None:
         sleeptime = agent.sleeptime.model_dump(mode="json", exclude={"model"})
         sleeptime["model"] = _pack_model(agent.sleeptime.model, table)
+    if agent.workspace is not None:
+        plain["workspace"] = str(Path(os.path.abspath(Path(agent.workspace).expanduser())))
     value = {
         **plain,
         "tools": tools,

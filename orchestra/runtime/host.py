@@ -14,6 +14,8 @@ from orchestra.core.names import thread_name
 from orchestra.core.result import RunResult
 from orchestra.memory.passages import Passages
 from orchestra.memory.search.archive import Archive, LocalArchive
+from orchestra.memory.snapshots import Snapshots
+from orchestra.memory.workspace import WorkspaceStore
 from orchestra.runtime.caches import HostCaches
 from orchestra.runtime.function_ref import FunctionTable
 from orchestra.runtime.orphans import OrphanWatch
@@ -36,7 +38,7 @@ class Host:
     ``name`` says what it is (``primary-0``); its incarnation is new with each start, so what a former one still does is
     told apart. ``max_turns`` run at once; ``max_pending`` more wait, further ones get :class:`HostFull`. After five
     missed heartbeats (``beat_seconds`` apart) a host is dead and others take its threads. ``archive`` searches
-    the archive and what was said; without one the host does it itself, by words.
+    the archive and what was said; without one the host does it itself, by words. ``workspaces`` keeps files.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Host:
         max_pending: int = 10_000,
         beat_seconds: float = BEAT_SECONDS,
         archive: Archive | None = None,
+        workspaces: WorkspaceStore | None = None,
     ) -> None:
         self.store, self.name = store, name
         self.id = f"{name}@{uuid.uuid4().hex[:12]}"
@@ -60,6 +63,7 @@ class Host:
         if archive is None:
             archive = self._own_archive = LocalArchive(store)
         self.passages = Passages(store, archive)
+        self.snapshots = Snapshots(store, workspaces)
         self.caches = HostCaches(cache_bytes)
         self.blocks, self.threads, self.hosts = (
             BlockStore(store),

@@ -6,6 +6,8 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestra.context.view import TAIL_ENTRIES, LogView
@@ -19,9 +21,11 @@ from orchestra.core.messages import Message, Meta
 from orchestra.core.names import thread_name
 from orchestra.core.result import RunResult
 from orchestra.core.tokens import message_tokens
+from orchestra.core.workspaces import workspace_folder
 from orchestra.memory.scopes import Place, resolve, resolve_all, split_ref
 from orchestra.memory.sessions import message_text, readable
 from orchestra.memory.state import StateValues
+from orchestra.memory.workspace import opened_folder
 from orchestra.runtime.caches import CachedAgent, CachedThread
 from orchestra.runtime.definition import Loaded, load_agent
 from orchestra.runtime.hooks import HookContext, Hooks
@@ -403,12 +407,26 @@ class Serving:
             emit=self.emit,
             cancelled=self._cancelled,
             archive=self._archive(loaded, blocks).of_call,
+            open_workspace=partial(self._workspace, loaded),
         )
         meta = Meta(agent=request.agent, run=request.run_id, created_at=now)
         context.messages.extend(message.with_meta(meta) for message in request.input)
         notify_edits(context)
         self._context = context
         return context
+
+    async def _workspace(self, loaded: Loaded) -> Path | None:
+        """The agent's folder, made when it is not there.
+
+        A restore that was killed before it had swapped the files in is finished here, where the lease keeps every other
+        run and restore of this session away.
+        """
+        if loaded.agent.workspace is None:
+            return None
+        folder = workspace_folder(loaded.agent.workspace, self.request.session_id)
+        if folder is not None and self.thread:
+            await self.host.snapshots.settle(self.thread, folder)
+        return None if folder is None else await opened_folder(folder)
 
     def _archive(self, loaded: Loaded, blocks: RunBlocks) -> RunArchive:
         request = self.request

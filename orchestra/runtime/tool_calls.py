@@ -151,6 +151,7 @@ class ToolCalls:
             resource=self.resource,
             emit=emit,
             archive=None if self.context.archive is None else self.context.archive(name),
+            workspace=self.context.workspace,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from orchestra.core.blocks import BlockView
@@ -51,7 +52,8 @@ class ToolContext:
     ``function`` and journals its JSON result, so a second start of the tool after a crash gets the result instead of a
     second run. ``resource(name)`` gives what a factory registered by ``runtime.resource`` opened on this host (an
     awaitable when the factory is asynchronous). ``emit(value)`` puts a JSON value into the stream of events.
-    ``archive`` searches the archive and what was said, and adds to the archive.
+    ``archive`` searches the archive and what was said, and adds to the archive. ``workspace`` is the agent's folder of
+    files, ``None`` when it has none.
     """
 
     agent: AgentHandle
@@ -66,6 +68,7 @@ class ToolContext:
     resource: Callable[[str], object]
     emit: Callable[[Json], None]
     archive: ToolArchive | None = None
+    workspace: Path | None = None
 
     def __repr__(self) -> str:
         return f"ToolContext(agent={self.agent.name!r}, run_id={self.run_id!r}, call_id={self.call_id!r})"

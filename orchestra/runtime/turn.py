@@ -78,6 +78,8 @@ class Turn:
 
     async def _loop(self) -> Json:
         context = self.context
+        if context.open_workspace is not None:
+            context.workspace = await context.open_workspace()
         while True:
             if context.cancelled:
                 raise asyncio.CancelledError

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from orchestra.core.agent import Limits
 from orchestra.core.events import RunEvent
@@ -45,6 +46,8 @@ class TurnContext:
     cancelled: bool = False
     final_tools: frozenset[str] = frozenset()
     archive: Callable[[str], ToolArchive] | None = None
+    open_workspace: Callable[[], Awaitable[Path | None]] | None = None
+    workspace: Path | None = None
 
     def tell(self, kind: Callable[..., RunEvent], /, **fields: object) -> None:
         """Emit an event of this run."""

@@ -11,7 +11,7 @@ class Keys:
     def __init__(self, namespace: str) -> None:
         self.namespace = check_namespace(namespace)
         self.prefix = f"orchestra:{{{namespace}}}:"
-        plain = "schema token hosts runs due events agents blocks threads wake embeddings archives"
+        plain = "schema token hosts runs due events agents blocks threads wake embeddings archives snaps"
         for name in plain.split():
             setattr(self, name, self.prefix + name)
 
@@ -27,6 +27,7 @@ class Keys:
     wake: str
     embeddings: str
     archives: str
+    snaps: str
 
     def definition(self, name: str) -> str:
         """HASH json, hash."""
@@ -95,6 +96,14 @@ class Keys:
     def op(self, operation_id: str) -> str:
         """Remembered answer of a developer's edit, 15 minutes."""
         return f"{self.prefix}op:{operation_id}"
+
+    def snapshot(self, snapshot_id: str, part: str = "") -> str:
+        """HASH: a snapshot; with ``part`` (log, turns, state, ``block:<id>``) what it copied. Ids hold no colon."""
+        return f"{self.prefix}snap:{snapshot_id}{':' if part else ''}{part}"
+
+    def snapshots(self, thread: str) -> str:
+        """LIST of the ids of a thread's snapshots, in order."""
+        return f"{self.prefix}snaps:{thread}"
 
     def user_threads(self, user: str) -> str:
         """SET of the threads in which this user has had a turn."""

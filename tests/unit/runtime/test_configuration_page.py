@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from orchestra.core.agent import Agent, Budget, Conversation, Limits, Sleeptime
 from orchestra.core.blocks import Block
-from orchestra.core.cluster import ClusterConfig, HostsConfig, RayConfig, RedisConfig
+from orchestra.core.cluster import ClusterConfig, HostsConfig, RayConfig, RedisConfig, SnapshotsConfig
 from orchestra.core.errors import ConfigErrors
 from orchestra.core.scenario import Expectation, Scenario
 from orchestra.runtime.agent_file import load_agent, load_agents
@@ -20,7 +20,7 @@ PAGE = (Path(__file__).parents[3] / "docs/configuration.md").read_text(encoding=
 NAMED = re.compile(r"^```\w+\n# (\S+/\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MODELS = [
     Agent, Block, Budget, ClusterConfig, Conversation, Expectation, HostsConfig, Limits, RayConfig, RedisConfig,
-    Scenario, Sleeptime,
+    Scenario, Sleeptime, SnapshotsConfig,
 ]  # fmt: skip
 
 
