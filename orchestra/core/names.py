@@ -38,7 +38,24 @@ def check_session(session_id: str) -> str:
     """``session_id`` if it is one: 1 to 256 characters, any."""
     if not session_id or len(session_id) > SESSION_CHARS:
         raise InputError(f"a session id has 1 to {SESSION_CHARS} characters, this one has {len(session_id)}")
-    return session_id
+    return _storable(session_id, "session id")
+
+
+def check_user(user_id: str) -> str:
+    """``user_id`` if it is one: 1 to 256 characters, any; empty ones would all be the same user."""
+    if not user_id or len(user_id) > SESSION_CHARS:
+        raise InputError(
+            f"a user id has 1 to {SESSION_CHARS} characters, this one has {len(user_id)}; use None for no one"
+        )
+    return _storable(user_id, "user id")
+
+
+def _storable(text: str, what: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"the {what} {text!r} has a lone surrogate, which cannot be stored") from None
+    return text
 
 
 def thread_name(agent: str, session_id: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from orchestra.core.errors import StateValueError
+from orchestra.core.errors import StateValueError, ToolError
 from orchestra.core.jsontext import Json, dumps, fault, loads
 
 Operation: TypeAlias = tuple[str, ...]
@@ -167,6 +167,12 @@ class AgentState:
     def __init__(self, values: StateValues) -> None:
         self._values = values
         self._changes: list[Operation] = []
+        self._closed = False
+
+    def close(self) -> None:
+        """The tool's call is over. A thread that ran out of time may go on; it changes nothing any more."""
+        with self._values.lock:
+            self._closed = True
 
     def get(self, key: str, default: Json = None) -> Json:
         """The value of ``key``, or ``default`` when it is absent (a stored ``None`` is ``None``)."""
@@ -199,6 +205,7 @@ class AgentState:
         ``function`` may run again when another run changed the key meanwhile, so it must not have other effects.
         """
         with self._values.lock:
+            self._check_open()
             old = self._values.text(_key(key))
             text = checked(key, function(None if old is None else loads(old)))
             self._values.record(Change(("swap", key, old or "", text), function, self), text)
@@ -216,8 +223,14 @@ class AgentState:
 
     def _do(self, operation: Operation) -> None:
         with self._values.lock:
+            self._check_open()
             self._values.apply(operation, view=self)
             self._changes.append(operation)
+
+    def _check_open(self) -> None:
+        # Else a late change would be in this host's copy of the state and not in the turn that is being stored.
+        if self._closed:
+            raise ToolError("this call of the tool is over; agent.state cannot be changed by it any more")
 
 
 def checked(key: str, value: object) -> str:

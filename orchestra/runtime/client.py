@@ -12,9 +12,9 @@ from typing import Protocol, runtime_checkable
 from orchestra.core.agent import Agent, Limits, OnBusy
 from orchestra.core.errors import InputError, RunNotFound, ServerConversationError
 from orchestra.core.events import RunEvent
-from orchestra.core.jsontext import loads
+from orchestra.core.jsontext import fault, loads
 from orchestra.core.messages import Input, Message, as_messages
-from orchestra.core.names import check_session, split_thread
+from orchestra.core.names import check_session, check_user, split_thread
 from orchestra.core.result import RunResult
 from orchestra.memory.blocks import Blocks
 from orchestra.memory.passages import Passages
@@ -288,8 +288,13 @@ class Client:
         if session is not None and session_id is not None:
             raise InputError("give session_id= or session=, not both")
         messages = as_messages(input_)
+        for message in messages:
+            if problem := fault(message.to_json(), "input"):
+                raise InputError(": ".join(problem))
         if session_id is not None:
             check_session(session_id)
+        if user_id is not None:
+            check_user(user_id)
         sealed = Sealed.of(invocation_state)
         request = RunRequest(
             run_id=run_id or uuid.uuid4().hex,

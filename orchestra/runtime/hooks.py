@@ -27,6 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from orchestra.core.own_thread import in_own_thread
 from orchestra.memory.state import AgentState
 from orchestra.runtime.sealed import Sealed
 
@@ -65,7 +66,9 @@ class Hooks:
         for hook in self._order(name):
             try:
                 await self._one(hook, name, *arguments)
-            except Exception as error:
+            except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+                raise
+            except BaseException as error:
                 run = self._context.run_id
                 which = f"{type(hook).__name__}.{name}"
                 _log.warning("run %s: %s: %s: %s", run, which, type(error).__name__, error)
@@ -88,4 +91,4 @@ class Hooks:
             context = replace(context, invocation_state=self._invocation_state.open())
         if inspect.iscoroutinefunction(method):
             return await method(context, *arguments)
-        return await asyncio.to_thread(method, context, *arguments)
+        return await in_own_thread(method, context, *arguments)

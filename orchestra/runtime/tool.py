@@ -16,6 +16,7 @@ from pydantic_core import PydanticUndefined, to_jsonable_python
 from orchestra.core.errors import InputError, ToolError
 from orchestra.core.jsontext import Json, dumps
 from orchestra.core.model import ToolSpec
+from orchestra.core.own_thread import in_own_thread
 from orchestra.runtime.tool_context import ToolContext
 
 logging.getLogger("griffe").setLevel(logging.ERROR)
@@ -88,7 +89,7 @@ class Tool:
                 if self.is_async:
                     result = await self.function(**values)  # type: ignore[misc]
                 else:
-                    result = await asyncio.to_thread(self.function, **values)
+                    result = await in_own_thread(self.function, **values)
         except TimeoutError:
             if self.timeout is None:
                 raise

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 from orchestra.core.blocks import BlockView
-from orchestra.core.errors import Fenced, OrchestraError, StoreUnavailable, ToolError
+from orchestra.core.errors import Fenced, OrchestraError, StoreUnavailable
 from orchestra.core.events import BlockEdited, Emitted, ToolEnded, ToolStarted
 from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import Json, copied, dumps, loads
 from orchestra.core.messages import Message, Meta, ToolCall
 from orchestra.memory.state import AgentState, StateValues
+from orchestra.models.surrogates import whole
 from orchestra.runtime.journal import Journal
 from orchestra.runtime.run_blocks import CallBlocks
 from orchestra.runtime.sealed import Sealed
+from orchestra.runtime.tool import as_text
 from orchestra.runtime.tool_context import AgentHandle, ToolContext
 from orchestra.runtime.turn_context import TurnContext
 
@@ -25,6 +29,7 @@ UNKNOWN_OUTCOME = (
     "The host died while this tool was running. It may or may not have run; it was not started again. "
     "Check before you repeat it."
 )
+LET_ITSELF_GO = "CancelledError: the tool cancelled itself. It may or may not have done its work."
 STOPPED = "The run was stopped while this tool was running. It may or may not have run."
 
 
@@ -63,7 +68,10 @@ class ToolCalls:
                 for index, (task, call) in enumerate(zip(tasks, calls, strict=True))
             ]
             raise
-        return [task.result() for task in tasks]
+        return [
+            _message(call, LET_ITSELF_GO, True) if task.cancelled() else task.result()
+            for task, call in zip(tasks, calls, strict=True)
+        ]
 
     def _stopped(self, name: str, task: asyncio.Task[Message], call: ToolCall) -> Message:
         """What a cancelled run keeps of one call: the result, or that it was stopped and what it set is taken back."""
@@ -91,7 +99,10 @@ class ToolCalls:
         elif from_journal and not tool.idempotent:
             content, is_error, synthetic = UNKNOWN_OUTCOME, True, True
         else:
-            content, is_error = await self._run(name, call, seen, view)
+            try:
+                content, is_error = await self._run(name, call, seen, view)
+            finally:
+                view.close()
         value = {"content": content, "is_error": is_error, "state": [list(item) for item in view.changes()]}
         failpoint("turn.tool_done")
         await self.journal.write(f"t:{name}", dumps(value | {"synthetic": True} if synthetic else value))
@@ -107,17 +118,22 @@ class ToolCalls:
         try:
             arguments = await hooks.change("before_tool", arguments, shown)
             content = await tool.run(arguments, self._tool_context(name, call, seen, view))
-            return await hooks.change("after_tool", content, shown), False
-        except (Fenced, StoreUnavailable):
+            content = await hooks.change("after_tool", content, shown)
+            return whole(as_text(content)), False
+        except Fenced:
             raise
+        except StoreUnavailable as error:
+            if error.url == self.context.blocks.store.store.address:
+                raise
+            return str(error), True  # the tool's own business with some other server
         except asyncio.CancelledError:
             if self.context.cancelled or asyncio.current_task().cancelling():  # type: ignore[union-attr]
                 raise
             return "CancelledError: something that the tool waited for was cancelled", True
-        except (ToolError, OrchestraError) as error:
-            return str(error), True
-        except Exception as error:
-            return f"{type(error).__name__}: {error}", True
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # SystemExit too, which a library raises for wrong arguments: it ends no host
+            return _described(error), True
 
     def _tool_context(self, name: str, call: ToolCall, seen: dict[str, int], view: AgentState) -> ToolContext:
         request = self.context.request
@@ -135,8 +151,14 @@ class ToolCalls:
             if self.context.cancelled:
                 raise asyncio.CancelledError
 
+        loop, thread = asyncio.get_running_loop(), threading.get_ident()
+
         def emit(value: Json) -> None:
-            self.context.tell(Emitted, value=copied(value))
+            tell = functools.partial(self.context.tell, Emitted, value=copied(value))
+            if threading.get_ident() == thread:
+                tell()
+            else:  # a sync tool, in a thread of its own: events are counted and queued on the loop only
+                loop.call_soon_threadsafe(tell)
 
         return ToolContext(
             agent=AgentHandle(request.agent, view),
@@ -162,6 +184,14 @@ def notify_edits(context: TurnContext) -> None:
         context.tell(BlockEdited, block_id=block.id, label=block.label, version=version, operation=operation)
 
     context.blocks.notify = notify
+
+
+def _described(error: BaseException) -> str:
+    kind = type(error).__name__
+    try:
+        return whole(str(error) if isinstance(error, OrchestraError) else f"{kind}: {error}")
+    except Exception:
+        return kind  # not even its text can be made
 
 
 def _message(call: ToolCall, content: str, is_error: bool, synthetic: bool = False) -> Message:

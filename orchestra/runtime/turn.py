@@ -73,7 +73,9 @@ class Turn:
             return Outcome("failed", "model", str(error))
         except OrchestraError as error:
             return Outcome("failed", type(error).__name__, str(error))
-        except Exception as error:
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # SystemExit of a hook or a client library too: it ends no host
             return Outcome("failed", "error", f"{type(error).__name__}: {error}")
 
     async def _loop(self) -> Json:
