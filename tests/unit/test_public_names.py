@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import orchestra
+import orchestra.memory
 import orchestra.testing
 from orchestra import Runtime
 from orchestra.memory.blocks import Blocks
@@ -31,6 +32,15 @@ def test_names_of_the_package() -> None:
         "tool",
     ]
     assert all(hasattr(orchestra, name) for name in orchestra.__all__)
+
+
+def test_names_of_the_sessions_that_work_on_their_own() -> None:
+    names = (
+        "ChatHistoryProvider CompactionSession EncryptedSession FilterMessages InMemoryChatHistory InMemorySession "
+        "Preprocessor ProviderSession RedisChatHistory RedisSession SQLiteSession SessionProvider SessionSettings "
+        "SessionTimes Snapshot SystemPrompt WindowSize provider_session session_provider"
+    )
+    assert sorted(orchestra.memory.__all__) == sorted(names.split())
 
 
 def test_names_of_the_test_doubles() -> None:
