@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from orchestra import Agent, Runtime
 from orchestra.testing import FunctionModel, reply
-
 from tests.servers import Server
 
 sqlalchemy_session = pytest.importorskip("agents.extensions.memory.sqlalchemy_session", reason="openai-agents")
