@@ -146,11 +146,11 @@ class PassageStore:
                 newer = await self.store.read("ZCOUNT", key, f"({at}", "+inf")
                 beside = cast("list[str]", await self.store.read("ZRANGEBYSCORE", key, at, at))
                 start = int(str(newer)) + sum(one > last for one in beside)
-        found = cast("list[str]", await self.store.read("ZREVRANGE", key, start, start + limit))
-        page = found[:limit]
-        if len(found) <= limit:
-            return page, None
-        return page, f"{await self.store.read('ZSCORE', key, page[-1])} {page[-1]}"
+        flat = cast("list[str]", await self.store.read("ZREVRANGE", key, start, start + limit, "WITHSCORES"))
+        ids, scores = flat[::2], flat[1::2]
+        if len(ids) <= limit:
+            return ids, None
+        return ids[:limit], f"{int(float(scores[limit - 1]))} {ids[limit - 1]}"
 
     async def changes(self, known: Mapping[str, int]) -> tuple[Identity, dict[str, Change]]:
         """What happened on shelves since the changes that are ``known`` of each (-1: none). One command."""
