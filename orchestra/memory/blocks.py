@@ -193,7 +193,8 @@ class Blocks:
     async def _write(
         self, block_id: str, edit: edits.Edit, operation_id: str | None, expected_version: int | None = None
     ) -> Receipt:
-        memo = Memo(self._store.keys.op(operation_id or uuid.uuid4().hex))
+        # With the block: one id for the edits of several blocks (the id of a request, say) drops none of them.
+        memo = Memo(self._store.keys.op(f"{operation_id or uuid.uuid4().hex}:{block_id}"))
         change = Change(self._author)
         return await self._blocks.edit(
             block_id,

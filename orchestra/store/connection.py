@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import TypeAlias, cast
 
 from redis import exceptions
@@ -19,6 +20,16 @@ from orchestra.store.scripts import script
 Answer: TypeAlias = "list[Answer | str | int | None]"
 SCHEMA = 1
 OLDEST_SERVER = (7, 0)
+ANSWER_SECONDS = 10.0
+# What a server says that will not do now what it does at other times: its memory or disk is full, it is a replica, …
+_REFUSALS = ("OOM", "READONLY", "MISCONF", "CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "TRYAGAIN", "BUSY ")
+_REFUSING = (
+    exceptions.OutOfMemoryError,
+    exceptions.ReadOnlyError,
+    exceptions.ClusterDownError,
+    exceptions.MasterDownError,
+    exceptions.TryAgainError,
+)
 NEEDED = ("evalsha", "xadd", "hset", "zadd", "lrange", "pexpire")
 
 
@@ -26,10 +37,19 @@ class Store:
     """An open connection to one namespace. Made by :meth:`open`; use it on the event loop that made it.
 
     A command whose connection breaks is sent again with growing pauses for about ``patience`` seconds: every write
-    carries an operation id, so a second arrival changes nothing.
+    carries an operation id, so a second arrival changes nothing. One that gets no answer at all (the server is frozen,
+    or cut off without a word) is given up ``answer_seconds`` later.
     """
 
-    def __init__(self, url: str, namespace: str, *, patience: float = 15.0, connections: int = 64) -> None:
+    def __init__(
+        self,
+        url: str,
+        namespace: str,
+        *,
+        patience: float = 15.0,
+        answer_seconds: float = ANSWER_SECONDS,
+        connections: int = 64,
+    ) -> None:
         self.url, self.keys = url, Keys(namespace)
         pool = BlockingConnectionPool.from_url(
             url,
@@ -37,23 +57,26 @@ class Store:
             timeout=None,
             decode_responses=True,
             protocol=2,
-            socket_timeout=10,
+            socket_timeout=answer_seconds,
             socket_connect_timeout=5,
             retry=Retry(ExponentialBackoff(cap=0.5, base=0.01), int(patience / 0.5) + 6),
             retry_on_error=[exceptions.ConnectionError, exceptions.TimeoutError],
         )
+        self.answer_seconds, self._seconds = answer_seconds, patience + answer_seconds
         self.redis: Redis = Redis(connection_pool=pool)
         self.commands = 0
 
     @classmethod
-    async def open(cls, url: str, namespace: str = "default", *, patience: float = 15.0) -> Store:
+    async def open(
+        cls, url: str, namespace: str = "default", *, patience: float = 15.0, answer_seconds: float = ANSWER_SECONDS
+    ) -> Store:
         """Connect, check the server's version and commands and the data's schema.
 
         Raises:
             StoreUnavailable: the server does not answer.
             StoreIncompatible: the server is too old, or its data was written by a newer version.
         """
-        store = cls(url, namespace, patience=patience)
+        store = cls(url, namespace, patience=patience, answer_seconds=answer_seconds)
         try:
             await store._probe()
         except BaseException:
@@ -73,17 +96,28 @@ class Store:
 
     @contextmanager
     def typed(self) -> Iterator[None]:
-        """Turn the client library's connection errors into :class:`StoreUnavailable`."""
+        """Turn the client library's errors that pass by themselves into :class:`StoreUnavailable`."""
         try:
             yield
         except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
             raise StoreUnavailable(self.address, str(error) or type(error).__name__) from None
+        except exceptions.ResponseError as error:
+            if isinstance(error, _REFUSING) or str(error).startswith(_REFUSALS):
+                raise StoreUnavailable(self.address, f"it refuses commands for now: {error}") from None
+            raise
+
+    @asynccontextmanager
+    async def answered(self) -> AsyncIterator[None]:
+        """:meth:`typed`, and an end to the waiting."""
+        with self.typed():
+            async with asyncio.timeout(self._seconds):
+                yield
 
     async def run(self, name: str, keys: Sequence[str], arguments: Sequence[str | int | float]) -> Answer:
         """Call one script. Its answer is an array whose first item is the status."""
         made = script(name)
         self.commands += 1
-        with self.typed():
+        async with self.answered():
             try:
                 answer = await self.redis.evalsha(made.sha, len(keys), *keys, *arguments)
             except exceptions.NoScriptError:
@@ -93,13 +127,13 @@ class Store:
     async def read(self, command: str, *arguments: str | int | float) -> object:
         """Call one command that only reads."""
         self.commands += 1
-        with self.typed():
+        async with self.answered():
             return cast("object", await self.redis.execute_command(command, *arguments))  # type: ignore[no-untyped-call]
 
     async def fields(self, key: str) -> dict[str, str]:
         """All fields of a hash; empty when the key is not there."""
         self.commands += 1
-        with self.typed():
+        async with self.answered():
             return cast("dict[str, str]", await self.redis.hgetall(key))
 
     async def items(self, key: str, first: int = 0, last: int = -1) -> list[str]:
@@ -109,7 +143,7 @@ class Store:
     async def scored(self, key: str, limit: int = 0, *, newest: bool = False) -> list[tuple[str, float]]:
         """(member, score) of a sorted set, lowest score first (``newest``: highest first); ``limit`` 0 means all."""
         self.commands += 1
-        with self.typed():
+        async with self.answered():
             answer = await self.redis.zrange(key, 0, limit - 1, desc=newest, withscores=True)
         found = cast("list[tuple[str, float]]", answer)
         return [(str(member), float(score)) for member, score in found]
@@ -120,7 +154,7 @@ class Store:
         return int(time[0]) * 1000 + int(time[1]) / 1000
 
     async def _probe(self) -> None:
-        with self.typed():
+        async with self.answered():
             try:
                 info = cast("Mapping[str, object]", await self.redis.info("server"))
                 found = cast(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import cast
 
@@ -34,7 +35,8 @@ class EventFeed:
     async def latest(self) -> str:
         """The id of the newest event, ``0-0`` when there is none."""
         with self.store.typed():
-            found = await self._redis.xrevrange(self._key, count=1)
+            async with asyncio.timeout(self.store.answer_seconds):
+                found = await self._redis.xrevrange(self._key, count=1)
         newest = cast("list[tuple[str, dict[str, str]]]", found)
         return newest[0][0] if newest else "0-0"
 
@@ -42,7 +44,9 @@ class EventFeed:
         """Events after the id ``after``, waiting at most ``seconds`` for the first one."""
         block = max(1, int(seconds * 1000))
         with self.store.typed():
-            answer = await self._redis.xread({self._key: after}, count=500, block=block)
+            # The server answers when the time is over. A line that was cut without a word is not listened to for ever.
+            async with asyncio.timeout(seconds + self.store.answer_seconds):
+                answer = await self._redis.xread({self._key: after}, count=500, block=block)
         entries = cast("list[tuple[str, list[tuple[str, dict[str, str]]]]]", answer or [])
         return [{"id": entry_id, **fields} for _, items in entries for entry_id, fields in items]
 

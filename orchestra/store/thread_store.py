@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 from orchestra.core.blocks import BlockView
-from orchestra.core.errors import Fenced, SessionInterrupted
+from orchestra.core.errors import Fenced, InputError, SessionInterrupted
 from orchestra.store.block_store import block_from
 from orchestra.store.connection import Answer, Store, pairs
 from orchestra.store.definition_store import Attachments, attachments_from
@@ -171,7 +171,12 @@ class ThreadStore:
         self.store = store
 
     async def begin(self, wanted: Wanted) -> Begun | Stale | MissingBlocks | Busy | Ended:
-        """Take the lease and load. Raises :class:`SessionInterrupted` when a waiting run holds the thread."""
+        """Take the lease and load.
+
+        Raises:
+            SessionInterrupted: a waiting run holds the thread.
+            InputError: the run id is that of a run of another agent or session.
+        """
         k, thread = self.store.keys, wanted.thread
         answer = await self.store.run(
             "begin",
@@ -375,4 +380,9 @@ def _not_begun(answer: Answer, session_id: str) -> Stale | MissingBlocks | Busy 
         return Busy(cast("str", answer[1]), cast("str", answer[2]))
     if status == "DUP":
         return Ended(cast("str", answer[1]))
+    if status == "OTHER":
+        agent, _, session = cast("str", answer[1]).partition("|")
+        raise InputError(
+            f"this run id is that of a run of {agent!r} in session {session!r}; a new run needs another one"
+        )
     raise SessionInterrupted(session_id, cast("str", answer[1]))

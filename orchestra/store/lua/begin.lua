@@ -7,7 +7,7 @@
 --      9 needs invocation_state 10 thread 11 user 12… known version of each block
 --
 -- → OK token resumed head-fields first-index entries state journal blocks | STALE … | MISSING i… | BUSY run host
---   | HELD run | DUP answer
+--   | HELD run | DUP answer | OTHER thread
 --
 -- Races closed here:
 --   the same call twice (lost reply): same run and same host keep their token, nothing is taken anew;
@@ -16,7 +16,9 @@
 --   `hosts` has not expired on the server's clock. A paused holder that wakes up late has an old token: FENCED;
 --   a session whose time to live ends while a run works on it: it does not, the commit sets the next end.
 local head, log, state, run = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local known = redis.call('HMGET', run, 'status', 'answer')
+local known = redis.call('HMGET', run, 'status', 'answer', 'thread')
+-- A run belongs to one thread: else one agent's answer or journal would be given to another one.
+if known[3] and known[3] ~= ARGV[10] then return {'OTHER', known[3]} end
 if known[1] == 'ended' then return {'DUP', known[2]} end
 
 local old = stale(KEYS[8], KEYS[9], ARGV[3], ARGV[4])

@@ -12,6 +12,12 @@ if redis.call('EXISTS', KEYS[3]) == 0 then
   redis.call('DEL', KEYS[2])
   return {'NONE'}
 end
+-- A thread that was deleted while a turn made it due: nobody is to look for it again and again.
+if redis.call('EXISTS', KEYS[3]) == 0 then
+  redis.call('ZREM', KEYS[1], ARGV[1])
+  redis.call('DEL', KEYS[2])
+  return {'NONE'}
+end
 local token
 if redis.call('HGET', KEYS[2], 'claim') == ARGV[3] then
   token = redis.call('HGET', KEYS[2], 'token')

@@ -16,8 +16,10 @@
 local head, run = KEYS[1], KEYS[5]
 local known = redis.call('HMGET', run, 'status', 'answer')
 if known[1] == 'ended' then return {'DUP', known[2]} end
-local h = redis.call('HMGET', head, 'token', 'edition', 'seq', 'turn', 'due_turn')
-if h[1] ~= ARGV[2] then return {'FENCED', h[1] or ''} end
+local h = redis.call('HMGET', head, 'token', 'edition', 'seq', 'turn', 'run')
+-- The token stays after a run's end, until the next run. So when the answer is forgotten too, a host that slept that
+-- long and comes again finds that its run does not hold the thread any more.
+if h[1] ~= ARGV[2] or h[5] ~= ARGV[1] then return {'FENCED', h[1] or ''} end
 if h[2] ~= ARGV[3] then return {'EDITED', h[2]} end
 
 local at = 13 + 2 * tonumber(ARGV[13])

@@ -65,7 +65,15 @@ async def test_the_same_operation_id_twice(each_store: Store) -> None:
     receipts = [await blocks.append(made.id, "line", operation_id="op") for _ in range(2)]
     assert receipts[0] == receipts[1]
     assert (await blocks.get(made.id)).value == "line"
-    assert 0 < int(str(await each_store.read("TTL", each_store.keys.op("op")))) <= 900
+    assert 0 < int(str(await each_store.read("TTL", each_store.keys.op(f"op:{made.id}")))) <= 900
+
+
+async def test_one_operation_id_for_edits_of_two_blocks(each_store: Store) -> None:
+    blocks = Blocks(each_store)
+    made = [await blocks.create(Block(label=label)) for label in ("notes", "plans")]
+    for block in made:
+        await blocks.append(block.id, "line", operation_id="request-1")
+    assert [(await blocks.get(block.id)).value for block in made] == ["line", "line"]
 
 
 async def test_diff_and_blame(each_store: Store) -> None:

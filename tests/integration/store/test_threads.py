@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from orchestra.core.errors import Fenced
+from orchestra.core.errors import Fenced, InputError
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import DefinitionStore
 from orchestra.store.host_store import HostStore
+from orchestra.store.pass_store import PassStore
 from orchestra.store.thread_store import (
     Begun,
     Busy,
@@ -129,3 +132,35 @@ async def test_pop_moves_edition_and_turn_and_takes_one_message_per_call(each_st
     assert await threads.entries("a|s") == ["3 0 1 b", "4 0 1 c"]
     await threads.amend("a|s", "clear", "op5")
     assert await threads.entries("a|s") == []
+
+
+async def test_a_run_id_belongs_to_one_thread(each_store: Store) -> None:
+    threads = ThreadStore(each_store)
+    await define(each_store)
+    await DefinitionStore(each_store).put("b", '{"name":"b"}', "h1", [])
+    of_b = replace(wanted("r1"), thread="b|s", agent="b")
+    begun = await begin(threads, "r1")
+    with pytest.raises(InputError, match="'a'"):  # while it runs: b would get the journal of a
+        await threads.begin(of_b)
+    await threads.commit(commit("r1", begun, "x"))
+    with pytest.raises(InputError, match="'a'"):  # when it has ended: b would give the answer of a
+        await threads.begin(of_b)
+
+
+async def test_a_host_that_comes_again_when_even_the_answer_is_forgotten(each_store: Store) -> None:
+    threads = ThreadStore(each_store)
+    await define(each_store)
+    begun = await begin(threads, "r1")
+    await threads.commit(commit("r1", begun, "x"))
+    await each_store.read("DEL", each_store.keys.run("r1"))  # as after 15 minutes
+    with pytest.raises(Fenced):
+        await threads.commit(commit("r1", begun, "x"))
+    assert await threads.entries("a|s") == ["1 1 1 x"]
+
+
+async def test_a_deleted_thread_is_not_looked_for_again_and_again(each_store: Store) -> None:
+    await each_store.read("ZADD", each_store.keys.due, 1, "a|s")  # a turn made it due while it was being deleted
+    passes = PassStore(each_store)
+    assert await passes.claim("a|s", "h@1", "c1") is None
+    assert await passes.pending() == {}
+    assert await passes.status("a|s") == {}
