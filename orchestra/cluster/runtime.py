@@ -16,7 +16,8 @@ from orchestra.cluster.host_status import HostStatus
 from orchestra.cluster.server_use import use_server
 from orchestra.core.agent import Agent
 from orchestra.core.cluster import ClusterConfig
-from orchestra.memory.search.archive import Archive, LocalArchive
+from orchestra.memory.search.archive import Archive, LocalArchive, say_without
+from orchestra.memory.search.embedder import find
 from orchestra.memory.snapshots import Snapshots
 from orchestra.memory.workspace import WorkspaceStore
 from orchestra.runtime.agent_file import load_agent
@@ -88,6 +89,7 @@ class Runtime(Client):
 
     async def __aenter__(self) -> Runtime:
         extend_path(self.config.code)
+        say_without(find(self.config.embeddings.model))
         async with AsyncExitStack() as stack:
             self.redis_url = url = await use_server(self.config.redis, self.config.data_dir, stack)
             store = await Store.open(url, self.config.namespace)

@@ -128,6 +128,10 @@ class PassageStore:
         """All owners that have had passages, sorted."""
         return sorted(cast("set[str]", await self.store.read("SMEMBERS", self.store.keys.archives)))
 
+    async def any(self, owners: Sequence[str]) -> bool:
+        """Whether one of the owners has a passage."""
+        return int(str(await self.store.read("EXISTS", *(self.store.keys.shelf(owner) for owner in owners)))) > 0
+
     async def ids(self, owner: str) -> list[str]:
         """The ids on a shelf, oldest first."""
         return cast("list[str]", await self.store.read("ZRANGE", self.store.keys.shelf(owner), 0, -1))

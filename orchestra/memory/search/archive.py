@@ -10,7 +10,7 @@ from typing import Protocol
 
 from orchestra.core.errors import OrchestraError
 from orchestra.core.passages import Page, PassageHit, PassageQuery, RecallQuery, Utterance
-from orchestra.memory.search.embedder import Embeddings
+from orchestra.memory.search.embedder import Embeddings, Source
 from orchestra.memory.search.passage_search import PassageSearch
 from orchestra.memory.search.recall_search import RecallSearch
 from orchestra.store.connection import Store
@@ -19,6 +19,13 @@ from orchestra.store.passage_store import owner_of
 CACHE_BYTES = 512 << 20
 _log = logging.getLogger("orchestra")
 _told: set[str] = set()
+
+
+def say_without(source: Source) -> None:
+    """Log once per process that there is no model, if so: searching goes by words then."""
+    if source.kind == "none" and source.why not in _told:
+        _told.add(source.why)
+        _log.info("no embeddings (%s): archive and recall search by words only", source.why)
 
 
 class Archive(Protocol):
@@ -49,12 +56,10 @@ class LocalArchive:
 
     async def search(self, query: PassageQuery) -> Page[PassageHit]:
         """Passages of the agent and of the user."""
-        self._tell()
         return await self._passages.search(query)
 
     async def recall(self, query: RecallQuery) -> Page[Utterance]:
         """What was said."""
-        self._tell()
         return await self._recall.search(query)
 
     async def added(self, agent: str, user_id: str | None) -> None:
@@ -75,12 +80,6 @@ class LocalArchive:
     async def reindex(self) -> int:
         """Make all vectors anew with the configured model."""
         return await self._passages.reindex()
-
-    def _tell(self) -> None:
-        source = self.embeddings.source
-        if source.kind == "none" and source.why not in _told:
-            _told.add(source.why)
-            _log.info("no embeddings (%s): archive and recall search by words only", source.why)
 
     async def close(self) -> None:
         """Stop what runs in the background."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from typing import Literal
 
 from orchestra.core.errors import EmbeddingMismatch
 from orchestra.core.passages import MAX_RESULTS, Page, PassageHit, PassageQuery
@@ -50,15 +51,18 @@ class PassageSearch:
             *query.tags,
             str((span.start, span.end)),
         ]
-        by = "words" if await self._embeddings.embedder() is None else "meaning"
         ranking, cursor = await self._rankings.page(what, query.cursor, query.limit, lambda: self._ranked(query))
+        if not ranking:
+            return Page.of([], None)
         scores = dict(ranking)
-        found = await self._store.get(list(scores)) if scores else []
-        return Page.of([PassageHit(one, scores[one.id], by) for one in found], cursor)  # type: ignore[arg-type]
+        by: Literal["meaning", "words"] = "words" if await self._embeddings.embedder() is None else "meaning"
+        found = await self._store.get(list(scores))
+        return Page.of([PassageHit(one, scores[one.id], by) for one in found], cursor)
 
     async def _ranked(self, query: PassageQuery) -> Ranking:
-        owners = list(dict.fromkeys([query.agent, owner_of(query.agent, query.user_id)]))
-        shelves = await self.refreshed(owners)
+        if not self._embeddings.loaded and not await self._store.any(_owners(query)):
+            return []  # not worth the ten seconds that loading a model takes
+        shelves = await self.refreshed(_owners(query))
         only = Filter(tuple(query.tags), query.tag_match_mode, query.span)
         vector: object = None
         if await self._embeddings.embedder() is not None:
@@ -145,3 +149,7 @@ class PassageSearch:
             await self.refreshed([owner])
             count += len(await self._store.ids(owner))
         return count
+
+
+def _owners(query: PassageQuery) -> list[str]:
+    return list(dict.fromkeys([query.agent, owner_of(query.agent, query.user_id)]))

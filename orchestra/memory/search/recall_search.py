@@ -21,7 +21,7 @@ from orchestra.store.recall_store import RecallStore
 
 #: So many utterances without a vector are embedded within a search; of more, the older ones follow in the background
 #: and are found by their words until then.
-WITHIN_A_SEARCH = 128
+WITHIN_A_SEARCH = 64
 PAUSE_SECONDS = 1.0
 
 

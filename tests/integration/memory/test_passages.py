@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
+from orchestra import Runtime
 from orchestra.core.errors import EmbeddingMismatch, EmbeddingsUnavailable, InputError, UnknownName
 from orchestra.memory.passages import Passages
 from orchestra.memory.search import embedder
@@ -138,8 +139,14 @@ async def test_another_model_is_refused_until_all_is_made_anew(opened: Opened, e
 
 
 async def test_a_model_that_is_named_and_not_there_is_an_error(opened: Opened) -> None:
+    await opened("none").insert("a", "the boat is blue")
     with pytest.raises(EmbeddingsUnavailable, match="no_such_module"):
         await opened("tests.no_such_module:make").search("a", "boat")
+
+
+async def test_an_empty_archive_loads_no_model(opened: Opened) -> None:
+    passages = opened("tests.no_such_module:make")
+    assert await passages.search("a", "boat", user_id="ana") == []
 
 
 async def test_what_was_added_without_a_model_gets_its_vector_later(opened: Opened) -> None:
@@ -160,6 +167,7 @@ async def test_searches_while_others_insert(opened: Opened) -> None:
 
 async def test_vectors_are_made_in_the_background_where_the_model_is_loaded(opened: Opened, each_store: Store) -> None:
     passages = opened()
+    await passages.insert("a", "something else")
     await passages.search("a", "load it")
     made = await passages.insert("a", "the boat is blue")
 
@@ -198,3 +206,17 @@ async def test_a_cursor_belongs_to_its_search(opened: Opened) -> None:
 async def test_texts_that_are_refused(opened: Opened, text: str) -> None:
     with pytest.raises(InputError):
         await opened("none").insert("a", text)
+
+
+async def test_that_there_is_no_model_is_said_at_the_start(
+    each_store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestra.memory.search.archive._told", set())
+    caplog.set_level("INFO", logger="orchestra")
+    config = {"redis": {"url": each_store.url}, "namespace": each_store.keys.namespace, "embeddings": {"model": "none"}}
+    for _ in range(2):
+        async with Runtime.start(config, inline=True):
+            pass
+    assert [record.message for record in caplog.records if "by words only" in record.message] == [
+        "no embeddings (embeddings: {model: none}): archive and recall search by words only"
+    ]
