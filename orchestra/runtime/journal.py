@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from orchestra.core.errors import HostUnavailable
 from orchestra.runtime.run_blocks import RunBlocks
 from orchestra.store.thread_store import ThreadStore
+
+MARK = "j:started"
 
 
 class Journal(Protocol):
@@ -18,9 +21,15 @@ class Journal(Protocol):
     async def write(self, name: str, value: str) -> str:
         """Note ``value`` once; what stands there. Raises :class:`Fenced` when another host has taken over."""
 
+    async def starting(self) -> None:
+        """A tool that cannot be repeated is about to start."""
+
+    def check(self) -> None:
+        """Raises :class:`HostUnavailable` when an earlier attempt cannot be gone on with."""
+
 
 class NoJournal:
-    """For runs of which nothing is kept: without a session, or with ``persistence: turn``."""
+    """For runs of which nothing is kept: without a session."""
 
     def known(self, name: str) -> str | None:
         """Nothing."""
@@ -29,6 +38,12 @@ class NoJournal:
     async def write(self, name: str, value: str) -> str:
         """Nothing is written."""
         return value
+
+    async def starting(self) -> None:
+        """Nothing is written."""
+
+    def check(self) -> None:
+        """There is no earlier attempt."""
 
 
 class StoredJournal:
@@ -52,6 +67,12 @@ class StoredJournal:
         self._blocks.refresh(done.blocks)
         return done.value
 
+    async def starting(self) -> None:
+        """The reply that calls it is written already."""
+
+    def check(self) -> None:
+        """All that was done is known."""
+
 
 class BlockWatch(NoJournal):
     """No journal, but blocks are still looked at after each step, so an edit is in the very next prompt."""
@@ -65,3 +86,33 @@ class BlockWatch(NoJournal):
             if found := await self._blocks.store.read(block_id):
                 self._blocks.refresh([found])
         return value
+
+
+class StartMark(BlockWatch):
+    """``persistence: turn``: nothing of what is said is written, only that a tool was started that has no second try.
+
+    Without that mark a run is done again from its beginning when its host is lost; with it, that would start the tool
+    twice, so the run fails.
+    """
+
+    def __init__(
+        self, threads: ThreadStore, run_id: str, thread: str, token: int, blocks: RunBlocks, known: Mapping[str, str]
+    ) -> None:
+        super().__init__(blocks)
+        self._threads, self._where = threads, (run_id, thread, token)
+        self._marked = MARK in known
+
+    async def starting(self) -> None:
+        """Written once in a run. Raises :class:`Fenced` when another host has taken over."""
+        if not self._marked:
+            await self._threads.journal(*self._where, MARK.removeprefix("j:"), "1", (), ())
+            self._marked = True
+
+    def check(self) -> None:
+        """Raises :class:`HostUnavailable` when an earlier attempt left its mark."""
+        if self._marked:
+            problem = (
+                "it was lost after a tool had been started that cannot be repeated; with persistence: turn it is not "
+                "known what came of it, so the run was not started again"
+            )
+            raise HostUnavailable("of this run", problem)

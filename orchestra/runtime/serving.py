@@ -29,7 +29,7 @@ from orchestra.memory.workspace import opened_folder
 from orchestra.runtime.caches import CachedAgent, CachedThread
 from orchestra.runtime.definition import Loaded, load_agent
 from orchestra.runtime.hooks import HookContext, Hooks
-from orchestra.runtime.journal import BlockWatch, Journal, NoJournal, StoredJournal
+from orchestra.runtime.journal import BlockWatch, Journal, NoJournal, StartMark, StoredJournal
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.run_archive import RunArchive
 from orchestra.runtime.run_blocks import RunBlocks, block_sources
@@ -215,9 +215,8 @@ class Serving:
         blocks.owner, blocks.token = host.store.keys.head(self.thread), begun.token
         blocks.sources = block_sources(self.thread, range(begun.seq + 1, begun.seq + 1 + len(request.input)))
         state = StateValues(thread.state)
-        journal: Journal = BlockWatch(blocks)
-        if loaded.agent.persistence == "journal":
-            journal = StoredJournal(host.threads, request.run_id, self.thread, begun.token, blocks, begun.journal)
+        kind = StoredJournal if loaded.agent.persistence == "journal" else StartMark
+        journal = kind(host.threads, request.run_id, self.thread, begun.token, blocks, begun.journal)
         context = self._make(loaded, blocks, state, lambda budget: thread.view.shown(budget, limit), begun.calls)
         context.tell(RunStarted, session_id=request.session_id, turn=begun.turn + 1, resumed=begun.resumed)
         return Turn(context, journal, self._tools(context, journal, state, begun.resumed)), thread, state

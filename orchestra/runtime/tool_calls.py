@@ -99,6 +99,8 @@ class ToolCalls:
         elif from_journal and not tool.idempotent:
             content, is_error, synthetic = UNKNOWN_OUTCOME, True, True
         else:
+            if not tool.idempotent:
+                await self.journal.starting()
             try:
                 content, is_error = await self._run(name, call, seen, view)
             finally:

@@ -80,6 +80,7 @@ class Turn:
 
     async def _loop(self) -> Json:
         context = self.context
+        self._journal.check()
         if context.open_workspace is not None:
             context.workspace = await context.open_workspace()
         while True:

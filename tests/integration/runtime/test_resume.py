@@ -55,13 +55,14 @@ class Parting:
 
 
 async def lost(
-    machines: Machines, parting: Parting, model: ScriptedModel
+    machines: Machines, parting: Parting, model: ScriptedModel, *, persistence: str = "journal"
 ) -> tuple[Host, asyncio.Future[object], Client]:
     """A run ``r1`` whose host hangs in a tool and is then taken for dead, and a client on another host."""
     first = await machines.host("primary-0")
     client = machines.client_of(first)
     blocks = (Block(label="notes"),)
-    await client.register(Agent(name="a", model=model, tools=parting.tools(), blocks=blocks))  # type: ignore[arg-type]
+    agent = {"name": "a", "model": model, "tools": parting.tools(), "blocks": blocks, "persistence": persistence}
+    await client.register(Agent.model_validate(agent))
     running = asyncio.ensure_future(client.run("a", "go", session_id="s", run_id="r1"))
     await parting.reached.wait()
     await first.hosts.leave(first.id)
@@ -113,6 +114,29 @@ async def test_a_tool_that_cannot_be_repeated_is_not_started_twice(machines: Mac
     parting.released.set()
     with pytest.raises(Fenced):
         await running
+
+
+async def test_nor_is_it_where_nothing_of_a_turn_is_journaled(machines: Machines) -> None:
+    parting = Parting()
+    model = ScriptedModel([reply(calls=[call("hang")]), reply("I shall check")])
+    _, running, client = await lost(machines, parting, model, persistence="turn")
+    result = await client.run("a", "go", session_id="s", run_id="r1")
+    assert parting.started.count("hang") == 1
+    assert (result.status, result.reason) == ("failed", "HostUnavailable")
+    assert "cannot be repeated" in result.error
+    assert await client.session("s", "a").get_items() == []
+    parting.released.set()
+    assert cast("RunResult", await running).duplicate  # the late owner gives what is stored
+
+
+async def test_where_nothing_is_journaled_a_repeatable_tool_is_started_again(machines: Machines) -> None:
+    parting = Parting()
+    model = ScriptedModel([reply(calls=[call("steady")]), reply("done")])
+    _, running, client = await lost(machines, parting, model, persistence="turn")
+    result = await client.run("a", "go", session_id="s", run_id="r1")
+    assert (result.status, result.output, parting.started.count("steady")) == ("completed", "done", 2)
+    parting.released.set()
+    assert cast("RunResult", await running).duplicate  # the late owner gives what is stored
 
 
 async def test_a_second_loss_changes_nothing_of_what_was_answered(machines: Machines) -> None:
