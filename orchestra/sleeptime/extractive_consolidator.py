@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from orchestra.core.blocks import BlockView
 from orchestra.core.model import Usage
+from orchestra.core.own_thread import in_own_thread
 from orchestra.core.terms import content, tokens
 from orchestra.sleeptime.extractive import Line, Said, consolidate
 from orchestra.sleeptime.work import Work
@@ -27,7 +28,7 @@ class ExtractiveConsolidator:
     name = "extractive"
 
     async def consolidate(self, work: Work) -> Usage:
-        """Pure text work; costs no tokens.
+        """Pure text work, in a thread: inline, the turns go on meanwhile; costs no tokens.
 
         All blocks are looked at together, so that a fact is superseded wherever it stands.
         """
@@ -40,7 +41,7 @@ class ExtractiveConsolidator:
         before = [line for block in blocks for line in _lines(block, work.known_sources.get(block.label, {}))]
         limit = sum(block.limit for block in blocks)
         purpose = " ".join(block.description for block in blocks)
-        after = consolidate(before, said, limit=limit, purpose=purpose)
+        after = await in_own_thread(consolidate, before, said, limit=limit, purpose=purpose)
         for block, lines in _shared_out(after, blocks):
             await work.rewrite(block.label, [(line.text, line.sources) for line in lines])
         return Usage()

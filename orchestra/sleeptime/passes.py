@@ -13,6 +13,7 @@ from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.model import Usage
 from orchestra.core.names import derived_id, split_thread
+from orchestra.core.own_thread import in_own_thread
 from orchestra.memory.lineage import Sources, blame
 from orchestra.memory.merge import merge
 from orchestra.memory.passages import passage_id
@@ -149,7 +150,7 @@ class Pass:
         blocks.refresh(drafts)
         known = {}
         for block in drafts:
-            lines = blame(await self._blocks.log(block.id))
+            lines = await in_own_thread(blame, await self._blocks.log(block.id))
             known[block.label] = {line.text: line.seqs for line in lines if line.thread == claim.thread}
 
         async def reread() -> list[BlockView]:
