@@ -129,12 +129,14 @@ class Host:
                 run_id=request.run_id, agent=request.agent, path=request.path, number=last + 1, result=result
             )
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     def cancel(self, run_id: str) -> bool:
-        """Stop a run at its next await; whether it is served here. The log stays valid."""
+        """Stop a run at its next await; whether it is served here. The log stays valid.
+
+        One that waits for its session ends at once and leaves nothing.
+        """
         serving = self._turns.get(run_id)
         if serving is None:
             return False
@@ -152,7 +154,12 @@ class Host:
         try:
             # A place is taken only by the run whose turn it is: those that wait for their session block no other one.
             async with self._in_order(request), self._places:
+                serving.queued = None
                 return await serving.run()
+        except asyncio.CancelledError:
+            if serving.withdrawn and asyncio.current_task().uncancel() == 0:  # type: ignore[union-attr]
+                return serving.not_begun()
+            raise
         finally:
             self._pending -= 1
             if self._turns.get(request.run_id) is serving:

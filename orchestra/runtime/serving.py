@@ -75,10 +75,15 @@ class Serving:
         self._context: TurnContext | None = None
         self._work: asyncio.Task[Outcome] | None = None
         self._cancelled = False
+        self.queued = asyncio.current_task()  # until it is this run's turn on this host
+        self.withdrawn = False
 
     def cancel(self) -> None:
-        """Stop at the next await; the turn is committed as aborted."""
+        """Stop at the next await; the turn is committed as aborted, or, when it has not begun, not at all."""
         self._cancelled = True
+        if self.queued is not None and not self.withdrawn:
+            self.withdrawn = True
+            self.queued.cancel()
         if self._context is not None:
             self._context.cancelled = True
         if self._work is not None:
@@ -92,6 +97,13 @@ class Serving:
         if isinstance(begun, RunResult):
             return begun
         return await self._run_in_session(begun)
+
+    def not_begun(self) -> RunResult:
+        """The result of a run that was cancelled while it waited for its session: nothing of it is stored."""
+        request = self.request
+        return RunResult(
+            request.run_id, "cancelled", reason="cancelled", session_id=request.session_id, host=self.host.id
+        )
 
     # --- with a session -------------------------------------------------------------------------------------------
 
@@ -120,6 +132,8 @@ class Serving:
                 return await self._remembered(found.answer)
             if isinstance(found, Stale | MissingBlocks):
                 await self._catch_up(found, ids)
+            elif isinstance(found, Busy) and self._cancelled:
+                return self.not_begun()
             elif isinstance(found, Busy):
                 if (request.on_busy or (cached.loaded.agent.on_busy if cached else "queue")) == "reject":
                     raise SessionBusy(str(request.session_id), found.run)

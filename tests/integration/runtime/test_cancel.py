@@ -15,6 +15,7 @@ from orchestra.core.messages import Message
 from orchestra.core.model import ModelReply, ModelRequest
 from orchestra.store.thread_store import ThreadStore
 from orchestra.testing import FunctionModel, call, reply
+from tests.hosts import Machines
 from tests.waiting import until
 
 
@@ -206,3 +207,23 @@ async def test_something_else_that_was_cancelled_is_an_error_and_not_a_cancelled
     assert "cancelled" in result.messages[2].text
     result = await runtime.run("a", "model", session_id="s")
     assert (result.status, result.reason) == ("failed", "error")
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+async def test_a_run_that_waits_for_its_session_ends_at_once(machines: Machines, hosts: int) -> None:
+    """Whether the session is held on this host or on another one."""
+    slow = Slow()
+    clients = [await machines.client(f"primary-{number}") for number in range(hosts)]
+    await clients[0].register(slow.agent)
+    first = asyncio.ensure_future(clients[0].run("a", "think", session_id="s", run_id="r1"))
+    await slow.hangs.wait()
+    waiting = asyncio.ensure_future(clients[-1].run("a", "hi", session_id="s", run_id="r2"))
+    await until("it waits", lambda: "r2" in machines.hosts[-1].active)
+    assert await clients[-1].cancel("r2")
+    async with asyncio.timeout(5):
+        result = await waiting
+    assert (result.status, result.reason, result.messages) == ("cancelled", "cancelled", ())
+    assert not first.done()
+    assert await clients[0].cancel("r1")
+    assert (await first).status == "cancelled"
+    assert (await clients[-1].run("a", "hi", session_id="s", run_id="r2")).status == "completed"
