@@ -126,6 +126,8 @@ def cached() -> Embedder:
 def milliseconds(calls: Callable[[int], object], rounds: int) -> tuple[float, float]:
     """Median and 95th percentile of one call."""
     took = []
+    for number in range(20):  # warm up
+        calls(number)
     for number in range(rounds):
         start = time.perf_counter()
         calls(number)
