@@ -14,6 +14,7 @@ from tests.hosts import Machines
 from tests.leaks import leaks
 from tests.servers import Server, binary
 
+os.environ["HF_HUB_OFFLINE"] = "1"  # no test fetches a model
 REQUIRE_ALL = os.environ.get("ORCHESTRA_REQUIRE_ALL") == "1"
 
 
