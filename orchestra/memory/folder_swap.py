@@ -24,16 +24,19 @@ def _beside(folder: Path, kind: str) -> Path:
     return folder.with_name(f".{folder.name}.{kind}")
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Only one process at a time replaces or repairs ``folder``. The kernel frees the lock after a kill."""
+def open_lock(folder: Path) -> int:
+    """A descriptor for :func:`taken`; closing it gives the lock back, and so does the kernel after a kill."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+    return os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def taken(descriptor: int) -> bool:
+    """Take the lock of what lies beside a folder, unless somebody else has it."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager
@@ -112,9 +115,7 @@ def _in_use(stage: Path) -> bool:
     with contextlib.suppress(FileNotFoundError):
         descriptor = os.open(stage, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+            return not taken(descriptor)
         finally:
             os.close(descriptor)
     return False

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from orchestra.core.errors import InputError, SessionBusy, UnknownName
+from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import Json, loads
 from orchestra.core.names import derived_id, split_thread
 from orchestra.core.workspaces import workspace_folder
@@ -181,6 +182,7 @@ class Snapshots:
                 ttl_ms=definition.ttl_ms,
                 workspace=stored.workspace if stage else "",
             )
+            failpoint("restore.recorded")
             if stage is not None:
                 await self._swap(stored.thread, stored.workspace, stage)
         return Restored(

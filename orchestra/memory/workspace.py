@@ -14,13 +14,14 @@ from orchestra.core.cluster import ClusterConfig
 from orchestra.core.failpoints import failpoint
 from orchestra.core.settling import outlast
 from orchestra.core.workspaces import WorkspaceError
-from orchestra.memory.folder_swap import locked, remove, repair, replace, staged
+from orchestra.memory.folder_swap import open_lock, remove, repair, replace, staged, taken
 from orchestra.memory.workspace_blobs import YOUNG_SECONDS, Blobs
 from orchestra.memory.workspace_tree import read_tree, write_tree
 
 Wanted: TypeAlias = Callable[[], Coroutine[object, object, set[str]]]
 MB = 1 << 20
 MAX_BYTES = 1024 * MB
+LOOK_SECONDS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,12 @@ class WorkspaceStore:
             WorkspaceChanged: files are written meanwhile; try again.
             WorkspaceError: something cannot be read, or is neither a file, a folder nor a link.
         """
+        place = await asyncio.to_thread(lambda: Path(os.path.realpath(folder)))
+        async with folder_lock(place):
+            await outlast(asyncio.to_thread(repair, place))
 
         def work() -> str:
-            blobs, place = Blobs(self.url), Path(os.path.realpath(folder))
-            with locked(place):
-                repair(place)
+            blobs = Blobs(self.url)
             while True:
                 made = read_tree(place, max_bytes=self.max_bytes, keep=blobs.keep)
                 failpoint("workspace.read")
@@ -148,23 +150,27 @@ class Stage:
 
 @asynccontextmanager
 async def folder_lock(folder: Path) -> AsyncIterator[None]:
-    """Be the only one, of all processes of this machine, that replaces ``folder``."""
-    stack = ExitStack()
+    """Be the only one, of all processes of this machine, that replaces or repairs ``folder``.
+
+    Nobody waits for the lock in a thread: whoever has it needs one to do its work, and there are few of them.
+    """
+    descriptor = await asyncio.to_thread(open_lock, folder)
     try:
-        await outlast(asyncio.to_thread(lambda: stack.enter_context(locked(folder))))
+        while not taken(descriptor):  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_SECONDS)  # another process may have it: there is nothing to wait for
         yield
     finally:
-        stack.close()
+        os.close(descriptor)
 
 
 async def opened_folder(folder: str | Path) -> Path:
     """The folder, made when it is not there, and repaired when a process was killed while it replaced it."""
+    place = await asyncio.to_thread(lambda: Path(os.path.realpath(folder)))
 
     def work() -> Path:
-        place = Path(os.path.realpath(folder))
-        with locked(place):
-            repair(place)
-            place.mkdir(exist_ok=True)
+        repair(place)
+        place.mkdir(exist_ok=True)
         return place
 
-    return await asyncio.to_thread(work)
+    async with folder_lock(place):
+        return await outlast(asyncio.to_thread(work))

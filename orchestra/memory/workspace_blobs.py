@@ -13,6 +13,7 @@ from orchestra.core.workspaces import Manifest, WorkspaceError
 from orchestra.memory.workspace_tree import chunks
 
 YOUNG_SECONDS = 3600.0
+DIGEST_CHARS = 64
 
 
 class Blobs:
@@ -31,6 +32,8 @@ class Blobs:
         except (ImportError, ValueError) as error:
             raise ConfigError(f"workspaces cannot be kept at {url!r}: {error}", field="snapshots.workspaces") from None
         self._root = str(root).rstrip("/")
+        # Each clean-up moves things aside to a place of its own; its name tells when it began.
+        self._aside = f"{int(time.time())}-{uuid.uuid4().hex}"
 
     def _blob(self, digest: str) -> str:
         return f"{self._root}/blobs/{digest[:2]}/{digest}"
@@ -41,7 +44,7 @@ class Blobs:
         return f"{self._root}/manifests/{manifest_id}"
 
     def _trash(self, path: str) -> str:
-        return f"{self._root}/trash/{path.rsplit('/', 1)[1]}"
+        return f"{self._root}/trash/{self._aside}/{path.rsplit('/', 1)[1]}"
 
     def keep(self, digest: str, size: int, file: BinaryIO) -> None:
         """Keep a file, unless its content is here already (and whole, as far as its size tells)."""
@@ -86,6 +89,7 @@ class Blobs:
         what is wanted, and that is moved back; and whoever makes a manifest looks afterwards whether it is whole.
         One of the two sees the other, whatever the order.
         """
+        self._bring_back_what_was_left()
         manifests = [name for name in self._names("manifests") if self._old(self._manifest(name), young)]
         moved = {name for name in set(manifests) - wanted() if self._move(self._manifest(name), aside=True)}
         needed = self._needed(set(self._names("manifests")))
@@ -97,11 +101,21 @@ class Blobs:
         for name in gone & (again := self._needed(set(self._names("manifests")))):
             self._move(self._blob(name), aside=False)
         with contextlib.suppress(FileNotFoundError):
-            self._fs.rm(f"{self._root}/trash", recursive=True)
+            self._fs.rm(f"{self._root}/trash/{self._aside}", recursive=True)
         for path in self._fs.find(self._root):  # what a killed process had not moved to its place
             if "." in str(path).rsplit("/", 1)[1] and self._old(path, young):
                 self._fs.rm(path)
         return len(moved - back), len(gone - again)
+
+    def _bring_back_what_was_left(self) -> None:
+        """What a clean-up that was killed an hour ago or more had moved aside: this one looks at it again."""
+        for found in self._fs.find(f"{self._root}/trash"):
+            begun, name = str(found).rsplit("/", 2)[1:]
+            if time.time() - int(begun.partition("-")[0]) >= YOUNG_SECONDS:
+                place = self._blob(name) if len(name) == DIGEST_CHARS else self._manifest(name)
+                with contextlib.suppress(FileNotFoundError):
+                    self._fs.makedirs(place.rsplit("/", 1)[0], exist_ok=True)
+                    self._fs.mv(found, place)
 
     def _needed(self, manifests: set[str]) -> set[str]:
         found = set()
@@ -137,10 +151,15 @@ class Blobs:
             return -1
 
     def _open(self, path: str) -> BinaryIO:
-        for place in (path, self._trash(path)):  # a clean-up that was killed half-way
+        name = path.rsplit("/", 1)[1]
+        for place in self._places(path, name):
             with contextlib.suppress(FileNotFoundError):
                 return cast("BinaryIO", self._fs.open(place, "rb"))
-        raise WorkspaceError(self.url, f"{path.rsplit('/', 1)[1]} is not there any more")
+        raise WorkspaceError(self.url, f"{name} is not there any more")
+
+    def _places(self, path: str, name: str) -> Iterator[str]:
+        yield path
+        yield from self._fs.glob(f"{self._root}/trash/*/{name}")  # where a clean-up that was killed has left it
 
     def _put(self, path: str, pieces: Iterator[bytes]) -> None:
         folder, name = path.rsplit("/", 1)
