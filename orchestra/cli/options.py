@@ -18,3 +18,7 @@ Cluster: TypeAlias = Annotated[
 ]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")]
 Inline: TypeAlias = Annotated[bool, typer.Option("--inline", envvar="ORCHESTRA_INLINE", help="No Ray: one process.")]
+SessionId: TypeAlias = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
+SessionAgent: TypeAlias = Annotated[
+    str | None, typer.Option("--agent", help="Whose, when several agents have the session.")
+]

@@ -12,6 +12,7 @@ from orchestra.cli.console import plain_table, print_indented, print_table
 from orchestra.core.messages import Message
 from orchestra.memory.session_list import SessionView
 from orchestra.memory.sessions import Session
+from orchestra.memory.snapshots import Restored, SnapshotView
 
 STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "magenta", "system": "dim"}
 
@@ -52,3 +53,35 @@ def show_messages(
         for call in message.tool_calls:
             arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
             print_indented(console, Text(f"calls {call.name}({arguments})", "magenta"), left=2, hang=2)
+
+
+def show_snapshots(snapshots: Sequence[SnapshotView], console: Console) -> None:
+    """One line for each snapshot, the ids whole, so that they can be copied."""
+    if not snapshots:
+        console.print("there are no snapshots of this session")
+        return
+    table = plain_table(
+        *("snapshot", "session", "agent", "turns", "messages", "files", "made"),
+        right=("turns", "messages"),
+        whole=("snapshot",),
+    )
+    for one in snapshots:
+        files = "yes" if one.workspace else "-"
+        table.add_row(one.id, one.session_id, one.agent, str(one.turns), str(one.messages), files, moment(one.at))
+    print_table(console, table)
+
+
+def show_restored(done: Restored, console: Console) -> None:
+    """What a restore changed."""
+    lines = [
+        f"session {done.session_id} of {done.agent} is as it was: {done.turns} turns",
+        f"messages: {done.removed} taken away, {done.returned} back again",
+        f"state: {', '.join(done.state) or 'nothing changed'}",
+        f"blocks: {', '.join(f'{one.label} (version {one.version})' for one in done.blocks) or 'nothing changed'}",
+    ]
+    if done.missing:
+        lines.append(f"deleted since, and not made again: {', '.join(done.missing)}")
+    if done.folder is not None:
+        lines.append(f"files: {done.folder}")
+    for line in lines:
+        print_indented(console, Text(line), left=0, hang=2)

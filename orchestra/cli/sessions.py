@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestra.cli.options import Cluster, Json
+from orchestra.cli import snapshots
+from orchestra.cli.options import Cluster, Json, SessionAgent, SessionId
 
 if TYPE_CHECKING:
     from orchestra.core.blocks import BlockView
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
     from orchestra.memory.sessions import Session
     from orchestra.store.connection import Store
 
-app = typer.Typer(help="What was said: list, show, take back, delete.", no_args_is_help=True)
+app = typer.Typer(
+    help="What was said: list, show, take back, branch, keep, bring back, delete.", no_args_is_help=True
+)
 
-Id = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
-Agent = Annotated[str | None, typer.Option("--agent", help="Whose, when several agents have the session.")]
+for command in (snapshots.fork, snapshots.snapshot, snapshots.snapshots, snapshots.restore):
+    app.command()(command)
 
 
 @app.command("list")
@@ -43,8 +46,8 @@ def list_(
 
 @app.command()
 def show(
-    session: Id,
-    agent: Agent = None,
+    session: SessionId,
+    agent: SessionAgent = None,
     last: Annotated[int | None, typer.Option(min=1, help="Only the last so many messages.")] = None,
     cluster: Cluster = None,
     json: Json = False,
@@ -69,8 +72,8 @@ def show(
 
 @app.command()
 def pop(
-    session: Id,
-    agent: Agent = None,
+    session: SessionId,
+    agent: SessionAgent = None,
     count: Annotated[int, typer.Option(min=1, help="How many messages.")] = 1,
     cluster: Cluster = None,
     json: Json = False,
@@ -94,8 +97,8 @@ def pop(
 
 
 @app.command()
-def delete(session: Id, agent: Agent = None, cluster: Cluster = None, json: Json = False) -> None:
-    """Delete a session with its log, state, passes and blocks of scope session. Blocks of a user stay."""
+def delete(session: SessionId, agent: SessionAgent = None, cluster: Cluster = None, json: Json = False) -> None:
+    """Delete a session with its log, state, passes, snapshots and blocks of scope session. Blocks of a user stay."""
     from orchestra.cli.console import out, print_json
     from orchestra.cli.opened import with_store
     from orchestra.memory.session_list import delete_session, known_session
