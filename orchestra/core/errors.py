@@ -271,6 +271,18 @@ class SessionClosed(OrchestraError, RuntimeError):
         return f"session {self.session!r} is closed; make a new one with the same id to go on"
 
 
+class SessionOfAnotherUser(InputError):
+    """The session belongs to another ``user_id``. Data: ``session``. The other user is not named."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(session)
+        self.session = session
+
+    def message(self) -> str:
+        """Says what to do."""
+        return f"session {self.session!r} belongs to another user_id; give each user sessions of their own"
+
+
 class InvocationStateError(InputError):
     """A value of ``invocation_state`` cannot travel to another process. Data: ``key``. The value is never shown."""
 

@@ -118,7 +118,10 @@ class Blocks:
         for agent in list(found):
             text, _ = await self._definitions.get(agent)
             sleeptime = loads(text).get("sleeptime")
-            if sleeptime and not block.read_only and block.label in (sleeptime.get("blocks") or [block.label]):
+            items = (await self._definitions.attachments(agent)).items
+            refs = (block_id, f"@{block.scope}:{block.label}")
+            writes = any(item.ref in refs and item.access == "write" for item in items) and not block.read_only
+            if sleeptime and writes and block.label in (sleeptime.get("blocks") or [block.label]):
                 found.add(f"{agent}-sleeptime")
         return sorted(found)
 

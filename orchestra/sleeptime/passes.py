@@ -128,8 +128,8 @@ class Pass:
         place = Place(self.agent, self.session_id, self.claim.user or None)
         ids = []
         for item in self._attachments.shown:
-            if item.access == "read":
-                continue
+            if item.access != "write":
+                continue  # to tidy is to write whole values: a pass has no more permission than its agent
             scoped = split_ref(item.ref)
             if self.sleeptime.blocks is not None and scoped is not None and scoped[1] not in self.sleeptime.blocks:
                 continue

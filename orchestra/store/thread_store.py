@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 from orchestra.core.blocks import BlockView
-from orchestra.core.errors import Fenced, InputError, SessionInterrupted
+from orchestra.core.errors import Fenced, InputError, SessionInterrupted, SessionOfAnotherUser
 from orchestra.store.block_store import block_from
 from orchestra.store.connection import Answer, Store, pairs
 from orchestra.store.definition_store import Attachments, attachments_from
@@ -349,18 +349,23 @@ class ThreadStore:
         return await self.store.fields(self.store.keys.state(thread))
 
     async def delete(self, thread: str) -> None:
-        """Delete a thread and all that is derived from it."""
+        """Delete a thread and all that is derived from it.
+
+        The data goes first: when the process dies in between, what stays are entries of lists, and those drop what has
+        no data when they are read (and the sleep-time queue when it is claimed).
+        """
         k, session_id = self.store.keys, thread.partition("|")[2]
-        if user := (await self.head(thread)).get("user"):
-            await self.store.read("SREM", k.user_threads(user), thread)
-        await self.store.read("ZREM", k.due, thread)
-        await self.store.read("ZREM", k.threads, thread)
-        await self.store.read("SREM", k.session(session_id), thread.partition("|")[0])
+        user = (await self.head(thread)).get("user")
         await self.store.read(
             "DEL",
             *(k.head(thread), k.log(thread), k.turns(thread), k.state(thread), k.work(thread), k.passes(thread)),
             k.retracted(thread),
         )
+        if user:
+            await self.store.read("SREM", k.user_threads(user), thread)
+        await self.store.read("ZREM", k.due, thread)
+        await self.store.read("ZREM", k.threads, thread)
+        await self.store.read("SREM", k.session(session_id), thread.partition("|")[0])
 
 
 def moved_blocks(value: object, block_ids: Sequence[str]) -> tuple[BlockView, ...]:
@@ -380,6 +385,8 @@ def _not_begun(answer: Answer, session_id: str) -> Stale | MissingBlocks | Busy 
         return Busy(cast("str", answer[1]), cast("str", answer[2]))
     if status == "DUP":
         return Ended(cast("str", answer[1]))
+    if status == "USER":
+        raise SessionOfAnotherUser(session_id)
     if status == "OTHER":
         agent, _, session = cast("str", answer[1]).partition("|")
         raise InputError(

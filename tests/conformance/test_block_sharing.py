@@ -10,6 +10,7 @@ import pytest
 from orchestra import Agent, Block, Runtime, ToolContext
 from orchestra.core.errors import (
     DuplicateLabel,
+    SessionOfAnotherUser,
     UnknownBlock,
 )
 from orchestra.memory.blocks import Blocks
@@ -184,3 +185,14 @@ async def test_b28_access_append(machines: Machines) -> None:
     assert errors == ["BlockAccessDenied"] * 3
     (block,) = await client.blocks.list(agent="a")
     assert re.split("\n", block.value) == ["v", "by tool", "by context"]
+
+
+async def test_law_4_a_session_belongs_to_one_user(runtime: Runtime) -> None:
+    """A pass would else write one user's words into another one's block."""
+    await runtime.register(Agent(name="a", model=FunctionModel(lambda request: "ok"), blocks=(Block(label="h"),)))
+    await runtime.run("a", "hello", session_id="s", user_id="ana")
+    with pytest.raises(SessionOfAnotherUser, match="another user_id"):
+        await runtime.run("a", "hello", session_id="s", user_id="ben")
+    await runtime.run("a", "no user named", session_id="s")
+    head = await runtime.store.fields(runtime.store.keys.head("a|s"))
+    assert (head["user"], head["turn"]) == ("ana", "2")

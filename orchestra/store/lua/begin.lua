@@ -7,7 +7,7 @@
 --      9 needs invocation_state 10 thread 11 user 12… known version of each block
 --
 -- → OK token resumed head-fields first-index entries state journal blocks | STALE … | MISSING i… | BUSY run host
---   | HELD run | DUP answer | OTHER thread
+--   | HELD run | DUP answer | OTHER thread | USER
 --
 -- Races closed here:
 --   the same call twice (lost reply): same run and same host keep their token, nothing is taken anew;
@@ -27,7 +27,10 @@ local lacking = missing(17)
 if lacking then return lacking end
 
 local now = now_ms()
-local h = redis.call('HMGET', head, 'host', 'run', 'token', 'edition', 'seq', 'turn', 'calls', 'held_by', 'watermark')
+local h = redis.call('HMGET', head, 'host', 'run', 'token', 'edition', 'seq', 'turn', 'calls', 'held_by', 'watermark',
+  'user')
+-- A session belongs to one user: a pass would else write one user's words into another one's block.
+if ARGV[11] ~= '' and h[10] and h[10] ~= '' and h[10] ~= ARGV[11] then return {'USER'} end
 local host, holder, token = h[1] or '', h[2] or '', h[3]
 if h[8] and h[8] ~= '' and h[8] ~= ARGV[1] then return {'HELD', h[8]} end
 local mine = holder == ARGV[1] and host == ARGV[2]
@@ -49,7 +52,8 @@ if not mine then
     redis.call('ZADD', KEYS[11], now, ARGV[10])
     h[4], h[5], h[6], h[7], h[9] = tostring(token), '0', '0', '0', '0'
   end
-  redis.call('HSET', head, 'host', ARGV[2], 'run', ARGV[1], 'token', token, 'user', ARGV[11])
+  redis.call('HSET', head, 'host', ARGV[2], 'run', ARGV[1], 'token', token)
+  if ARGV[11] ~= '' then redis.call('HSET', head, 'user', ARGV[11]) end
   live({head, log, state, KEYS[13], KEYS[14], KEYS[15], KEYS[16]}, '', now)
   if ARGV[11] ~= '' then redis.call('SADD', KEYS[12], ARGV[10]) end
   redis.call('HSETNX', run, 'started_at', now)

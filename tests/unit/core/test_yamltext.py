@@ -215,5 +215,5 @@ def test_a_variable_gives_what_the_same_text_gives_when_written(value: object) -
 
 @given(st.text(st.characters(blacklist_categories=("Cs", "Cc")), max_size=40))
 def test_any_text_survives_being_written_and_read(text: str) -> None:
-    written = yaml.safe_dump({"key": escape(text)}, allow_unicode=True)
+    written = yaml.safe_dump({"key": escape(text)}, allow_unicode=True, default_style='"')
     assert parse(written).data == {"key": text}

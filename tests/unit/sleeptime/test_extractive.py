@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -231,17 +230,6 @@ def test_the_same_input_gives_the_same_lines() -> None:
 def test_a_second_pass_over_nothing_changes_nothing() -> None:
     lines = consolidate((), messages(2), limit=LIMIT)
     assert consolidate(lines, (), limit=LIMIT) == lines
-
-
-def test_cost_grows_about_linearly() -> None:
-    def seconds(count: int) -> float:
-        stretch = [Said(i + 1, "user", f"My zorbel number {i} in group {i * 7} is drel {i * 3}.") for i in range(count)]
-        began = time.process_time()
-        consolidate((), stretch, limit=LIMIT)
-        return time.process_time() - began
-
-    seconds(100)
-    assert seconds(1600) < 32 * max(seconds(200), 0.005)  # eight times the messages; quadratic would be 64 times
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
