@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from orchestra.memory.sessions import Session
     from orchestra.store.connection import Store
 
-app = typer.Typer(
-    help="What was said: list, show, take back, branch, keep, bring back, delete.", no_args_is_help=True
-)
+app = typer.Typer(help="What was said: list, show, take back, branch, keep, bring back, delete.", no_args_is_help=True)
 
 for command in (snapshots.fork, snapshots.snapshot, snapshots.snapshots, snapshots.restore):
     app.command()(command)

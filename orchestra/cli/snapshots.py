@@ -135,6 +135,4 @@ def _seconds(text: str) -> float:
     try:
         return TypeAdapter(Seconds).validate_python(text)
     except ValidationError:
-        raise InputError(
-            f"--ttl {text!r}: give seconds, or a number with s, m, h or d behind it"
-        ) from None
+        raise InputError(f"--ttl {text!r}: give seconds, or a number with s, m, h or d behind it") from None

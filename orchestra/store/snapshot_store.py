@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from orchestra.core.blocks import BlockView
-from orchestra.core.errors import BlockLimitExceeded, SessionBusy, SessionInterrupted, UnknownName
+from orchestra.core.errors import BlockLimitExceeded, SessionBusy, SessionInterrupted, SessionOfAnotherUser, UnknownName
 from orchestra.core.jsontext import loads
 from orchestra.store.block_store import HISTORY, block_from
 from orchestra.store.connection import Store
@@ -164,6 +164,7 @@ class SnapshotStore:
 
         Raises:
             UnknownName: the snapshot is gone.
+            SessionOfAnotherUser: the session was deleted, and another user has made it again.
             SessionInterrupted, SessionBusy: a run holds the thread.
             BlockLimitExceeded: a block's limit is lower now than its value of then is long.
         """
@@ -188,6 +189,8 @@ class SnapshotStore:
         status = answer[0]
         if status == "GONE":
             raise UnknownName("snapshot", snapshot.id)
+        if status == "USER":
+            raise SessionOfAnotherUser(session_id)
         if status == "HELD":
             raise SessionInterrupted(session_id, cast("str", answer[1]))
         if status == "BUSY":

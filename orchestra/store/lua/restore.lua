@@ -7,7 +7,7 @@
 -- ARGV 1 thread 2 life of the memo, seconds 3 time to live of the session, ms ('' = for ever) 4 history bound 5 author
 --      6 manifest of the workspace to bring back ('' = none) 7 '1' when no block is brought back, then (block id, made
 --      anew when it is gone)…
--- → OK report | DUP report | GONE | HELD run | BUSY run | LIMIT label limit size
+-- → OK report | DUP report | GONE | USER | HELD run | BUSY run | LIMIT label limit size
 --
 -- Interleavings:
 --   the same restore twice (lost reply): the memo answers, so what was said since the first one is not taken away;
@@ -26,6 +26,9 @@ if not s[1] then return {'GONE'} end
 local head, now = KEYS[1], now_ms()
 local h = redis.call('HMGET', head, 'held_by', 'run', 'host', 'seq', 'watermark', 'watermark_turn', 'user')
 if h[1] and h[1] ~= '' then return {'HELD', h[1]} end
+-- The session was deleted and made again by somebody else: one user's words are none of another one's.
+local user = h[7] and h[7] ~= '' and h[7] or s[7]
+if s[7] ~= '' and user ~= s[7] then return {'USER'} end
 local running = h[2] and h[2] ~= ''
 if running then
   local alive = redis.call('ZSCORE', KEYS[14], h[3])
@@ -91,11 +94,11 @@ if running then redis.call('HSET', head, 'token', redis.call('INCR', KEYS[13]), 
 if not h[4] then redis.call('HSET', head, 'created_at', now) end
 redis.call('HSET', head, 'edition', redis.call('INCR', KEYS[13]), 'seq', math.max(tonumber(h[4] or '0'), tonumber(s[1])),
   'turn', s[2], 'calls', s[3], 'watermark', mark, 'watermark_turn', mark_turn, 'due_turn', s[6], 'updated_at', now,
-  'user', h[7] or s[7])
+  'user', user)
 if ARGV[6] ~= '' then redis.call('HSET', head, 'workspace', ARGV[6]) end
 redis.call('SADD', KEYS[10], string.match(ARGV[1], '^([^|]*)|'))
 redis.call('ZADD', KEYS[11], now, ARGV[1])
-if (h[7] or s[7]) ~= '' then redis.call('SADD', KEYS[12], ARGV[1]) end
+if s[7] ~= '' then redis.call('SADD', KEYS[12], ARGV[1]) end
 if redis.call('EXISTS', KEYS[6]) == 1 then redis.call('HSET', KEYS[6], 'token', 0, 'claim', '', 'tries', 0, 'error', '') end
 if tonumber(s[6]) > tonumber(mark_turn) then
   redis.call('ZADD', KEYS[5], now, ARGV[1])

@@ -7,7 +7,14 @@ import asyncio
 import pytest
 
 from orchestra import Agent, Block, Runtime, Sleeptime, ToolContext, tool
-from orchestra.core.errors import BlockLimitExceeded, InputError, SessionBusy, SessionInterrupted, UnknownName
+from orchestra.core.errors import (
+    BlockLimitExceeded,
+    InputError,
+    SessionBusy,
+    SessionInterrupted,
+    SessionOfAnotherUser,
+    UnknownName,
+)
 from orchestra.core.model import ModelReply, ModelRequest
 from orchestra.memory.scopes import scoped_id
 from orchestra.memory.session_list import delete_session
@@ -377,6 +384,17 @@ async def test_a_deleted_session_and_deleted_blocks_come_back(runtime: Runtime) 
     assert (await runtime.blocks.get(IDS["topic"])).born != born
     assert await say(runtime, "three") == ["count 2"]
     assert await texts(runtime) == ["one", "three"]
+
+
+async def test_what_one_user_said_never_comes_into_a_session_of_another_one(runtime: Runtime) -> None:
+    await runtime.register(agent())
+    await say(runtime, "one")
+    snapshot = await runtime.snapshot("s")
+    await ThreadStore(runtime.store).delete("a|s")
+    await runtime.run("a", "mine", session_id="s", user_id="ben")
+    with pytest.raises(SessionOfAnotherUser):
+        await runtime.restore(snapshot)
+    assert await texts(runtime) == ["mine"]
 
 
 async def test_deleting_a_session_deletes_its_snapshots(runtime: Runtime) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from orchestra import Agent, Block, Sleeptime, ToolContext
 from orchestra.core.model import ModelReply, ModelRequest
+from orchestra.memory.session_list import forget_ended
 from orchestra.runtime.client import Client
 from orchestra.store.connection import Store
 from orchestra.store.pass_store import PassStore
@@ -24,9 +25,11 @@ from tests.waiting import until
 
 # The scripts of turns, blocks and passes. (A lease is renewed every five seconds and orphans are looked for after
 # fifteen: these two are called by hand. Session objects that stand on their own have keys of their own.)
-REACHED = set(
-    "amend attach beat begin claim commit create define draft edit fail fork journal load publish".split()  # noqa: SIM905
-)
+CALLED = """
+    amend attach beat begin claim commit create define draft edit fail forget fork journal load publish restore
+    snapshot unsnap
+"""
+REACHED = set(CALLED.split())
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +81,12 @@ async def work(runtime: Client) -> None:
     await session.add_items([{"role": "user", "content": "added"}])
     assert await session.pop_item() is not None
     await session.fork(1, "branch")
+    snapshot = await runtime.snapshot("s", "a")
+    await runtime.blocks.update(lent.id, value="later")
+    assert len((await runtime.restore(snapshot, blocks="all")).blocks) == 1
+    await runtime.delete_snapshot(snapshot)
+    await runtime.store.read("DEL", runtime.store.keys.head("a|branch"))
+    assert await forget_ended(runtime.store, "a|branch")
     await session.clear_session()
     await archive_work(runtime)
     await runtime.blocks.detach("a", lent.id)
