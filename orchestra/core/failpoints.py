@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 _armed = os.environ.get("ORCHESTRA_FAILPOINT", "")
@@ -37,4 +38,5 @@ def _reach(name: str) -> None:
             os.fsync(out.fileno())
     except FileExistsError:
         return
-    os.kill(os.getpid(), signal.SIGSTOP)
+    # To this very thread: another one might take the signal, and this one would go on for a moment.
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
