@@ -48,6 +48,9 @@ def ended_by(error: BaseException) -> int:
         if message := error.format_message():  # a group without a command shows its help and has no message
             _say(message)
         return error.exit_code
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        _say(f"{error.filename}: {error.strerror}")
+        return 2
     what = f"unexpected {type(error).__name__}: {error}".removesuffix(": ")
     _say(f"{what} (a fault in Orchestra; please report it with what ORCHESTRA_DEBUG=1 shows, see CONTRIBUTING.md)")
     return 1

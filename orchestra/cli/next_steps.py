@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,26 +23,39 @@ class Step:
     what: str
 
 
-def next_steps(report: PlayReport, *, given: str, cluster: Path | None, inline: bool) -> list[Step]:
-    """Commands that make sense now, as they must be typed here."""
+def next_steps(
+    report: PlayReport, *, given: str, cluster: Path | None, inline: bool, overrides: Sequence[str] = ()
+) -> list[Step]:
+    """Commands that make sense now, as they must be typed here: with the same options, so that they mean the same."""
+    program = _program()
     where = _cluster_option(report, cluster)
     mode = " --inline" if inline else ""
     own = f" --cluster {shlex.quote(str(cluster))}" if cluster is not None else ""
-    play = f"orchestra run {shlex.quote(given)}{own}{mode}"
+    same = "".join(f" --set {shlex.quote(item)}" for item in overrides)
+    play = f"{program} run {shlex.quote(given)}{own}{same}{mode}"
     opened, changed = report.opened, [one.block for p in report.passes for one in p.changed]
     steps = []
     if report.loaded.scenario.follow_up and report.ok and opened.part in ("turns", "rest"):
         steps.append(Step(play, "again: finds the session, asks what only memory can answer"))
     if changed:
         block = max(dict.fromkeys(changed), key=changed.count)
-        steps.append(Step(f"orchestra blocks blame {block}{where}", "which messages each line came from"))
+        steps.append(Step(f"{program} blocks blame {block}{where}", "which messages each line came from"))
     user = f" --user {shlex.quote(opened.user)}" if opened.user else ""
     agent = shlex.quote(_agent_name(report))
     steps.append(
-        Step(f"orchestra chat {agent} --session {shlex.quote(opened.session)}{user}{where}{mode}", "go on yourself")
+        Step(f"{program} chat {agent} --session {shlex.quote(opened.session)}{user}{where}{mode}", "go on yourself")
     )
     steps.append(Step(f"{play} --fresh", "start over"))
     return steps
+
+
+def _program() -> str:
+    """``orchestra``, or the path by which this one was started where that name leads nowhere (or elsewhere)."""
+    mine = Path(sys.argv[0])
+    found = shutil.which("orchestra")
+    if mine.name != "orchestra" or not mine.exists() or (found and Path(found).resolve() == mine.resolve()):
+        return "orchestra"
+    return shlex.quote(_near(mine))
 
 
 def _cluster_option(report: PlayReport, given: Path | None) -> str:

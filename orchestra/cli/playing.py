@@ -46,7 +46,7 @@ def run(
     loaded = load_scenario(path, overrides=set_ or [], cluster=cluster)
     with PlayScreen(err(), ray=not inline) as screen:
         report = run_async(_play(loaded, screen.tell, fresh=fresh, inline=inline))
-    steps = next_steps(report, given=scenario, cluster=cluster, inline=inline)
+    steps = next_steps(report, given=scenario, cluster=cluster, inline=inline, overrides=set_ or ())
     if json:
         print_json({**report.to_json(), "next": [step.command for step in steps]})
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import ray
 from orchestra.core.cluster import ClusterConfig
 from orchestra.core.errors import ClusterError, ConfigError
 
+CONNECT_SECONDS = 3.0
 _lock = threading.Lock()
 _uses = 0
 _ours = False
@@ -72,7 +74,18 @@ class RayConnection:
                 ray.shutdown()
 
 
+def _check_listens(address: str) -> None:
+    """Fail at once where nothing listens: Ray itself would try for minutes, and cannot be interrupted meanwhile."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"nothing answers at {address} ({error}); is Ray running there?") from None
+
+
 def _connect(config: ClusterConfig, address: str, auth_mode: str) -> None:
+    if address not in ("local", "auto"):
+        _check_listens(address)
     options: dict[str, object] = {
         "address": address,
         "namespace": f"orchestra-{config.namespace}",

@@ -237,6 +237,12 @@ class Agent(BaseModel):
                     hint=f"The other one is blocks[{seen[block.label]}]",
                 )
             seen[block.label] = i
+            if len(block.value) > block.limit:
+                raise ConfigError(
+                    f"the value has {len(block.value)} characters and the limit is {block.limit}",
+                    field=f"blocks[{i}].value",
+                    hint="Shorten it or raise the limit",
+                )
         for i, label in enumerate((self.sleeptime.blocks if self.sleeptime else None) or ()):
             if label not in seen:
                 hint = f"Its blocks are: {', '.join(seen) or 'none'}"

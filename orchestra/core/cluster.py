@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -47,6 +48,11 @@ class RedisConfig(BaseModel):
     def _url(cls, url: str) -> str:
         if url != "embedded" and not re.match(r"(redis|rediss|unix)://", url):
             raise ValueError("use embedded, redis://host:port/db, rediss://… or unix:///path/to/socket")
+        if url.startswith("redis"):
+            try:
+                _ = urlsplit(url).port
+            except ValueError:
+                raise ValueError("the port is no number; use redis://host:port/db") from None
         return url
 
 

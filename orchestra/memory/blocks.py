@@ -194,11 +194,16 @@ class Blocks:
         await self._blocks.delete([block_id])
 
     async def _write(
-        self, block_id: str, edit: edits.Edit, operation_id: str | None, expected_version: int | None = None
+        self,
+        block_id: str,
+        edit: edits.Edit,
+        operation_id: str | None,
+        expected_version: int | None = None,
+        sources: str = "",
     ) -> Receipt:
         # With the block: one id for the edits of several blocks (the id of a request, say) drops none of them.
         memo = Memo(self._store.keys.op(f"{operation_id or uuid.uuid4().hex}:{block_id}"))
-        change = Change(self._author)
+        change = Change(self._author, sources=sources)
         return await self._blocks.edit(
             block_id,
             edit.operation,
@@ -309,9 +314,10 @@ class Blocks:
                 value = self._version(values, block_id, version)
             else:
                 value = self._without(log, str(run), current)
-            edit = edits.Edit("update", ("value", value, "chars", str(len(value))))
+            edit = edits.Edit("revert", ("value", value, "chars", str(len(value))))
+            sources = lineage.kept_sources(log, value)
             try:
-                await self._write(block_id, edit, None, current.version)
+                await self._write(block_id, edit, None, current.version, sources)
             except BlockConflict:
                 continue  # somebody wrote between reading and writing: look again
             return await self.get(block_id)

@@ -70,6 +70,26 @@ def blame(versions: Sequence[Version]) -> list[BlameLine]:
     return lines
 
 
+def kept_sources(versions: Sequence[Version], value: str) -> str:
+    """The sources of the lines of ``value`` as the history knows them: a line that a revert brings back keeps its own.
+
+    Lines of one thread only (that of most lines); the others lose theirs.
+    """
+    known: dict[str, tuple[str, tuple[int, ...]]] = {}
+    for version in versions:
+        found = Sources.from_text(version.sources)
+        by_line = dict(found.lines)
+        for text in version.value.split("\n"):
+            if text in by_line or (found.seqs and text not in known):
+                known[text] = (found.thread, by_line.get(text, found.seqs))
+    lines = [(text, *known[text]) for text in dict.fromkeys(value.split("\n")) if text in known]
+    if not lines:
+        return ""
+    threads = [thread for _, thread, _ in lines]
+    thread = max(dict.fromkeys(threads), key=threads.count)
+    return Sources(thread, (), tuple((text, seqs) for text, other, seqs in lines if other == thread)).to_text()
+
+
 def diff(before: str, after: str, *, names: tuple[str, str] = ("before", "after")) -> str:
     """A unified diff of two values, by lines; empty when they are equal."""
     a, b = before.split("\n") if before else [], after.split("\n") if after else []

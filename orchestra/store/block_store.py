@@ -19,7 +19,7 @@ from orchestra.core.errors import (
 from orchestra.core.jsontext import dumps, loads
 from orchestra.store.connection import Answer, Store
 
-Operation: TypeAlias = Literal["append", "replace", "insert", "rethink", "update"]
+Operation: TypeAlias = Literal["append", "replace", "insert", "rethink", "update", "revert"]
 HISTORY = 500
 
 

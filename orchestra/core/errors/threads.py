@@ -106,13 +106,16 @@ class StateValueError(InputError):
 class FunctionUnavailable(OrchestraError):
     """A tool, hook or model function of a definition cannot be loaded here. Data: ``name``, ``reason``."""
 
+    exit_code = 2
+
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(name, reason)
         self.name, self.reason = name, reason
 
     def message(self) -> str:
         """Says how to make it loadable."""
-        return f"function {self.name!r} is not available here: {self.reason}. Put it in a module listed under code:"
+        missing = f"function {self.name!r} is not available here: {self.reason}"
+        return f"{missing}. Its file must be there, and importable, on every host (code:)"
 
 
 class RunNotFound(UnknownName):

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from orchestra import Agent, Runtime, ToolContext, tool
+from orchestra import Agent, Block, Runtime, ToolContext, tool
 from orchestra.core.errors import InputError
 from orchestra.core.model import Usage
 from orchestra.testing import FunctionModel, call, reply
@@ -83,3 +83,22 @@ async def test_usage_by_turn(config: dict[str, object]) -> None:
         assert [turn.turn for turn in usage.turns] == [1, 2]
         assert usage.total == Usage(60, 6, 0, 4, 2)
         assert usage.turns[0].usage == Usage(30, 3, 0, 2, 1)
+
+
+async def test_a_line_that_a_revert_brings_back_keeps_its_messages(config: dict[str, object]) -> None:
+    def notes(request: object) -> object:
+        last = request.messages[-1]  # type: ignore[attr-defined]
+        if last.role == "user":
+            return reply(calls=[call("core_memory_append", label="note", content=last.text)])
+        return reply("ok")
+
+    async with Runtime.start(config, inline=True) as runtime:
+        await runtime.register(Agent(name="a", model=FunctionModel(notes), blocks=(Block(label="note"),)))  # type: ignore[arg-type]
+        await play(runtime, "s", "one", "two")
+        (block,) = await runtime.blocks.list(agent="a")
+        before = [(line.text, line.thread, line.seqs) for line in await runtime.blocks.blame(block.id)]
+        assert before == [("one", "a|s", (1,)), ("two", "a|s", (5,))]
+        await runtime.blocks.update(block.id, value="something else")
+        await runtime.blocks.revert(block.id, version=3)
+        assert [(line.text, line.thread, line.seqs) for line in await runtime.blocks.blame(block.id)] == before
+        assert (await runtime.blocks.log(block.id))[-1].operation == "revert"
