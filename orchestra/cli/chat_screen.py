@@ -37,9 +37,10 @@ class Chat:
         self._out, self._err = out(), err()
         self._answering: asyncio.Task[RunResult | None] | None = None
         self._asks = sys.stdin.isatty()
+        self._failures = 0
 
-    async def talk(self) -> None:
-        """Read lines and answer them until the end of the input or ``/quit``.
+    async def talk(self) -> bool:
+        """Read lines and answer them until the end of the input or ``/quit``; whether all were answered.
 
         Raises :class:`KeyboardInterrupt` by way of a cancellation when Ctrl-C comes while nothing is being answered.
         """
@@ -58,6 +59,7 @@ class Chat:
                     await self._handle(line.strip())
                 if self._runtime.config.hosts.sleeptime:
                     await passes.drain(0, seconds=LEAVING_SECONDS)
+        return not self._failures
 
     async def _handle(self, line: str) -> None:
         if line == "/blocks":
@@ -79,6 +81,7 @@ class Chat:
         except InputError:
             raise
         except OrchestraError as error:
+            self._failures += 1
             self._say(str(error), "red")
         finally:
             self._answering = None
@@ -101,6 +104,7 @@ class Chat:
             self._write(str(result.output or ""))
         self._write("\n")
         if result is not None and result.status != "completed":
+            self._failures += result.status != "cancelled"
             self._say(f"{result.status}: {result.error or result.reason}", "red")
         return result
 

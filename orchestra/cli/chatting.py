@@ -33,15 +33,18 @@ def chat(
     from orchestra.runtime.agent_file import load_agent
 
     loaded = load_agent(agent_path(agent, agents))
-    run_async(_chat(cluster_of(cluster), loaded, check_session(session), user or _login(), inline=inline))
+    # Who types has seen what failed; a pipe's other end is told by the exit code.
+    if not run_async(_chat(cluster_of(cluster), loaded, check_session(session), user or _login(), inline=inline)):
+        raise typer.Exit(1)
 
 
-async def _chat(config: ClusterConfig, agent: Agent, session: str, user: str, *, inline: bool) -> None:
+async def _chat(config: ClusterConfig, agent: Agent, session: str, user: str, *, inline: bool) -> bool:
     from orchestra.cli.chat_screen import Chat
     from orchestra.cluster.runtime import Runtime
 
     async with Runtime.start(config, inline=inline) as runtime:
-        await Chat(runtime, agent, session, user).talk()
+        chat = Chat(runtime, agent, session, user)
+        return await chat.talk()
 
 
 def _login() -> str:
