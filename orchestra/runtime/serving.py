@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from orchestra.context.view import TAIL_ENTRIES, LogView
 from orchestra.core.agent import Limits
 from orchestra.core.blocks import BlockView
-from orchestra.core.errors import InputError, OrchestraError, SessionBusy, UnknownName
+from orchestra.core.errors import InputError, OrchestraError, SessionBusy, UnknownBlock, UnknownName
 from orchestra.core.events import RunEvent, RunStarted
 from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import dumps, loads
@@ -37,7 +38,7 @@ from orchestra.runtime.sealed import Sealed
 from orchestra.runtime.tool_calls import ToolCalls, notify_edits
 from orchestra.runtime.turn import Outcome, Turn
 from orchestra.runtime.turn_context import TurnContext, tools_for
-from orchestra.store.definition_store import Attachments
+from orchestra.store.definition_store import Attachment, Attachments, DefinitionStore
 from orchestra.store.thread_store import (
     Begun,
     Busy,
@@ -194,8 +195,11 @@ class Serving:
             item = next(item for item in cached.attachments.shown if resolve(item, self.place) == ids[index])
             scoped = split_ref(item.ref)
             if scoped is None or item.ref not in declared:
-                await host.store.read("HDEL", host.store.keys.attach(name), item.ref)
-                await host.store.read("HINCRBY", host.store.keys.attach(name), "@version", 1)
+                # The block was deleted: it leaves the agent's list, in the one script that changes lists. Somebody else
+                # who is there first (STALE, or gone already) has done the same, and the next begin sees it.
+                gone = Attachment(item.ref, item.order, item.access, "attached")
+                with contextlib.suppress(UnknownBlock):
+                    await DefinitionStore(host.store).change(name, "detach", gone, item.ref, cached.attachments.version)
                 continue
             owner = {"agent": name, "user": self.request.user_id, "session": self.request.session_id}.get(scoped[0])
             await host.blocks.create(ids[index], declared[item.ref], owner or "", f"agent:{name}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestra import Agent, Block
 from orchestra.core.names import thread_name
 from orchestra.store.connection import Store
+from orchestra.store.definition_store import DefinitionStore
 from orchestra.store.thread_store import ThreadStore
 from orchestra.testing import FunctionModel, reply
 from tests.hosts import Machines
@@ -53,4 +54,18 @@ async def test_a_block_that_is_deleted_during_a_turn(store: Store) -> None:
     await client.register(Agent(name="a", model=FunctionModel(answer), blocks=(Block(label="note", value="x"),)))  # type: ignore[arg-type]
     assert (await client.run("a", "one", session_id="s")).status == "completed"
     assert (await client.run("a", "two", session_id="s")).status == "completed"  # made again from its declaration
+    await machines.stop()
+
+
+async def test_two_attached_blocks_that_were_deleted_leave_the_list(store: Store) -> None:
+    machines = Machines(store)
+    client = await machines.client("primary-0")
+    await client.register(Agent(name="a", model=FunctionModel(lambda request: reply("ok"))))
+    for label in ("one", "two"):
+        made = await client.blocks.create(Block(label=label))
+        await client.blocks.attach("a", made.id)
+        await store.read("DEL", store.keys.block(made.id))  # deleted, and the deleter died before it was detached
+    assert (await client.run("a", "hello", session_id="s")).status == "completed"
+    assert await client.blocks.list(agent="a") == []
+    assert (await DefinitionStore(store).attachments("a")).items == ()
     await machines.stop()
