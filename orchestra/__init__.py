@@ -1,8 +1,9 @@
 """Orchestra: a multi-agent runtime with shared memory."""
 
 from orchestra.cluster.runtime import Runtime
-from orchestra.core.agent import Agent, Budget, Conversation, Limits, Sleeptime
+from orchestra.core.agent import Agent, Budget, Limits, Sleeptime
 from orchestra.core.blocks import Block, BlockView
+from orchestra.core.conversation import Conversation
 from orchestra.core.errors import OrchestraError, ToolError
 from orchestra.core.messages import Message
 from orchestra.core.result import RunResult

@@ -129,7 +129,7 @@ def _snapshots(store: Store, cluster: Path | None) -> Snapshots:
 def _seconds(text: str) -> float:
     from pydantic import TypeAdapter, ValidationError
 
-    from orchestra.core.agent import Seconds
+    from orchestra.core.durations import Seconds
     from orchestra.core.errors import InputError
 
     try:

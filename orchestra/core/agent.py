@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Annotated, Literal, TypeAlias
 
@@ -19,6 +18,8 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 
 from orchestra.core.blocks import Block
+from orchestra.core.conversation import Conversation
+from orchestra.core.durations import Seconds
 from orchestra.core.errors import ConfigError
 from orchestra.core.model import Model
 from orchestra.core.names import check_agent
@@ -26,9 +27,6 @@ from orchestra.core.names import check_agent
 OnBusy: TypeAlias = Literal["queue", "reject", "abandon"]
 Persistence: TypeAlias = Literal["journal", "turn"]
 RESERVED_TOOLS = frozenset({"handoff_to_agent"})
-
-
-_DURATION = r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*"
 
 
 def _every(value: object) -> object:
@@ -44,21 +42,7 @@ def _every(value: object) -> object:
     return turns
 
 
-def _seconds(value: object) -> object:
-    """Seconds, or a number with ``s``, ``m``, ``h`` or ``d`` behind it."""
-    if not isinstance(value, str):
-        return value
-    found = re.fullmatch(_DURATION, value)
-    if not found:
-        raise ValueError(f"must be a number of seconds, or a number with s, m, h or d behind it, not {value!r}")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
-
-
-_TIME_SCHEMA = {
-    "anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": f"^{_DURATION}$"}],
-}
 _EVERY_SCHEMA = {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"enum": ["off", False, None]}]}
-Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds), Field(gt=0), WithJsonSchema(_TIME_SCHEMA)]
 Every: TypeAlias = Annotated[int | None, BeforeValidator(_every), WithJsonSchema(_EVERY_SCHEMA)]
 
 
@@ -126,19 +110,6 @@ class Sleeptime(BaseModel):
     """How long a pass may take before another host may take it over."""
     budget: Budget = Budget()
     """How many tokens it may use."""
-
-
-class Conversation(BaseModel):
-    """How the log becomes the prompt. ``safeguard`` keeps whole turns that fit; ``full`` warns that prompts grow."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-    strategy: Literal["safeguard", "full"] = "safeguard"
-    """safeguard keeps whole turns that fit; full keeps everything."""
-    history_limit: int | None = Field(default=None, gt=0)
-    """How many of the last turns are shown to the model; left out: as many as fit."""
-    ttl: Seconds | None = None
-    """How long a session is kept after its last turn: 30d, 12h, or seconds; left out: for ever."""
 
 
 class Recall(BaseModel):

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from orchestra.core.agent import Seconds
+from orchestra.core.durations import Seconds
 from orchestra.core.errors import ConfigError
 from orchestra.core.names import check_namespace
 

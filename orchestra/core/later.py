@@ -16,7 +16,6 @@ LATER_KEYS: Mapping[str, frozenset[str]] = {
             "sources",
         }
     ),
-    "Conversation": frozenset({"preprocessors", "offload"}),
     "Sleeptime": frozenset({"sources", "tokens", "idle", "compaction", "adaptive"}),
     "Scenario": frozenset({"graph", "swarm"}),
 }
@@ -24,11 +23,8 @@ LATER_KEYS: Mapping[str, frozenset[str]] = {
 LATER_VALUES: Mapping[tuple[str, str], frozenset[str]] = {
     ("Sleeptime", "trigger"): frozenset({"tokens", "idle", "compaction", "adaptive"}),
     ("Sleeptime", "consolidator"): frozenset({"replay"}),
-    ("Conversation", "strategy"): frozenset({"window", "summarizing"}),
 }
 
-LATER_MAPPINGS: Mapping[tuple[str, str], str] = {
-    ("Conversation", "history_limit"): "a limit for each user",
-}
+LATER_MAPPINGS: Mapping[tuple[str, str], str] = {}
 
 NOT_YET = "not in this version yet"

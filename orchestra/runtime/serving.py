@@ -227,7 +227,7 @@ class Serving:
         request, host = self.request, self.host
         cached = self._defined()
         loaded, thread = cached.loaded, self._thread(begun)
-        limit = loaded.agent.conversation.history_limit
+        limit = loaded.agent.conversation.history_limit.of(request.user_id) or None
         blocks = self._blocks(cached, begun.blocks)
         blocks.memo_key = host.store.keys.run(request.run_id)
         blocks.owner, blocks.token = host.store.keys.head(self.thread), begun.token

@@ -9,7 +9,8 @@ import pytest
 
 from orchestra import Agent, Block, ToolContext
 from orchestra.context.view import WINDOW_ENTRIES
-from orchestra.core.agent import Conversation, Persistence
+from orchestra.core.agent import Persistence
+from orchestra.core.conversation import Conversation
 from orchestra.core.errors import BlockScopeError
 from orchestra.core.messages import Message
 from orchestra.core.model import ModelReply, ModelRequest

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from orchestra.core.agent import Agent, Budget, Conversation, Limits, Sleeptime
+from orchestra.core import conversation
+from orchestra.core.agent import Agent, Budget, Limits, Sleeptime
 from orchestra.core.blocks import Block
 from orchestra.core.cluster import ClusterConfig, HostsConfig, RayConfig, RedisConfig, SnapshotsConfig
 from orchestra.core.errors import ConfigErrors
@@ -19,8 +20,9 @@ from orchestra.runtime.scenario_file import load_scenario
 PAGE = (Path(__file__).parents[3] / "docs/configuration.md").read_text(encoding="utf-8")
 NAMED = re.compile(r"^```\w+\n# (\S+/\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MODELS = [
-    Agent, Block, Budget, ClusterConfig, Conversation, Expectation, HostsConfig, Limits, RayConfig, RedisConfig,
-    Scenario, Sleeptime, SnapshotsConfig,
+    Agent, Block, Budget, ClusterConfig, Expectation, HostsConfig, Limits, RayConfig, RedisConfig, Scenario, Sleeptime,
+    SnapshotsConfig,
+    *(m for m in vars(conversation).values() if isinstance(m, type) and m.__module__ == conversation.__name__),
 ]  # fmt: skip
 
 
