@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from orchestra.core.jsontext import Json
@@ -53,11 +53,44 @@ class ToolSpec:
 
 @by_constructor
 @dataclass(frozen=True, slots=True)
+class ServerConversation:
+    """A conversation that the provider keeps: what was said before is there, under one of two names.
+
+    ``conversation_id`` names the conversation for ever; ``previous_response_id`` names the reply to go on from. With
+    neither, a conversation begins that the id of its first reply will name. Never both.
+    """
+
+    conversation_id: str | None = None
+    previous_response_id: str | None = None
+
+    @property
+    def chained(self) -> bool:
+        """Whether each call names the reply before it."""
+        return self.conversation_id is None
+
+    def after(self, response_id: str) -> ServerConversation:
+        """The conversation after that reply."""
+        return replace(self, previous_response_id=response_id) if self.chained else self
+
+    def to_json(self) -> dict[str, Json]:
+        """Both names."""
+        return {"conversation_id": self.conversation_id, "previous_response_id": self.previous_response_id}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> ServerConversation:
+        """The inverse of :meth:`to_json`."""
+        return cls(value.get("conversation_id"), value.get("previous_response_id"))  # type: ignore[arg-type]
+
+
+@by_constructor
+@dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One request. ``messages`` starts with the system message (blocks and instructions), when there is one.
 
     ``call_number`` counts the model calls that were made before this one in this thread and run, from 0: a scripted
-    model answers by it, so a second host gives the same reply. ``output_schema`` asks for JSON of that schema.
+    model answers by it, so a second host gives the same reply. ``output_schema`` asks for JSON of that schema. With a
+    ``conversation``, which only a model that :func:`keeps_conversations` gets, ``messages`` are the system message and
+    what the provider does not have yet: the new input, or the results of the calls of the reply before.
     """
 
     messages: tuple[Message, ...]
@@ -65,6 +98,7 @@ class ModelRequest:
     settings: Mapping[str, Json] = field(default_factory=dict)
     output_schema: Mapping[str, Json] | None = None
     call_number: int = 0
+    conversation: ServerConversation | None = None
 
 
 FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "error"]
@@ -73,12 +107,16 @@ FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filte
 @by_constructor
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """One complete reply: an assistant message, its usage, and why the model stopped."""
+    """One complete reply: an assistant message, its usage, and why the model stopped.
+
+    ``response_id`` is the provider's name of the reply, where it gives one: a conversation can go on from it.
+    """
 
     message: Message
     usage: Usage = Usage()
     finish_reason: FinishReason = "stop"
     model: str = ""
+    response_id: str = ""
 
     def to_json(self) -> dict[str, Json]:
         """As the journal keeps it."""
@@ -87,16 +125,18 @@ class ModelReply:
             "usage": self.usage.to_json(),
             "finish_reason": self.finish_reason,
             "model": self.model,
+            "response_id": self.response_id,
         }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> ModelReply:
-        """The inverse of :meth:`to_json`."""
+        """The inverse of :meth:`to_json`; a journal of an earlier version has no ``response_id``."""
         return cls(
             Message.from_json(value["message"]),
             Usage.from_json(value.get("usage") or {}),  # type: ignore[arg-type]
             value.get("finish_reason", "stop"),  # type: ignore[arg-type]
             str(value.get("model", "")),
+            str(value.get("response_id", "")),
         )
 
 
@@ -113,6 +153,8 @@ class Model(Protocol):
     """A model. One method: deltas as they come, then exactly one :class:`ModelReply`.
 
     Errors are of :class:`orchestra.core.errors.ModelError`; ``retryable`` ones may be tried again or on a fallback.
+    One whose provider keeps conversations says so by an attribute ``keeps_conversations = True``: it then heeds
+    ``request.conversation`` and gives every reply a ``response_id``.
     """
 
     @property
@@ -121,3 +163,8 @@ class Model(Protocol):
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta | ModelReply]:
         """Answer ``request``."""
+
+
+def keeps_conversations(model: Model) -> bool:
+    """Whether ``model`` can go on with a conversation that its provider keeps; only those that say so."""
+    return bool(getattr(model, "keeps_conversations", False))

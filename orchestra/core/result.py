@@ -22,6 +22,8 @@ class RunResult:
     ``reason`` is a word that a program can test (``""`` when completed), ``error`` the text for people. ``messages``
     are those that this run made, its input first. ``turn`` counts the completed turns of the session, this one
     included. ``duplicate`` is True when the run had ended before and only its stored result is given again.
+    ``last_response_id`` belongs to a conversation that the provider keeps: the reply that the next run goes on from, as
+    its ``previous_response_id``.
     """
 
     run_id: str
@@ -38,6 +40,7 @@ class RunResult:
     turn: int = 0
     host: str = ""
     duplicate: bool = False
+    last_response_id: str | None = None
 
     def to_input_list(self, mode: Literal["preserve_all", "normalized"] = "preserve_all") -> list[dict[str, Json]]:
         """This run's messages as the input of the next run, for people who keep the history themselves."""
@@ -55,6 +58,7 @@ class RunResult:
             "last_agent": self.last_agent,
             "session_id": self.session_id,
             "turn": self.turn,
+            "last_response_id": self.last_response_id,
             "usage": self.usage.to_json(),
             "usage_by_agent": {name: usage.to_json() for name, usage in self.usage_by_agent.items()},
             "messages": [message.to_json() for message in self.messages] if messages else [],
@@ -74,4 +78,4 @@ class RunResult:
         )
 
 
-_PLAIN = ("run_id", "status", "reason", "error", "output", "last_agent", "session_id", "turn")
+_PLAIN = ("run_id", "status", "reason", "error", "output", "last_agent", "session_id", "turn", "last_response_id")

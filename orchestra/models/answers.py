@@ -54,8 +54,8 @@ async def answer(
         text, reasoning = WholeText(), WholeText()
         async with model_request_stream(
             model,
-            request_messages(request.messages, system=model.system),
-            model_settings=_settings(model, settings, access.provider),
+            request_messages(request.messages, system=model.system, apart=request.conversation is not None),
+            model_settings=_settings(model, {**settings, **_conversation(request)}, access.provider),
             model_request_parameters=request_parameters(request, native_schema=native),
             instrument=False,
         ) as stream:
@@ -88,6 +88,13 @@ def _piece(event: library.ModelResponseStreamEvent) -> tuple[str, str]:
         if isinstance(event.delta, library.ThinkingPartDelta):
             return "reasoning", event.delta.content_delta or ""
     return "text", ""
+
+
+def _conversation(request: ModelRequest) -> dict[str, Json]:
+    """The conversation as the library's settings; those of the Responses protocol, which alone has any."""
+    kept = request.conversation
+    names = {} if kept is None else kept.to_json()
+    return {f"openai_{name}": value for name, value in names.items() if value is not None}
 
 
 _KNOWN_SETTINGS = frozenset(ModelSettings.__annotations__)

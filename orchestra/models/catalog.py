@@ -13,11 +13,15 @@ BUILT_IN = ("auto", "extractive", "scripted")
 
 @dataclass(frozen=True, slots=True)
 class ProviderNeeds:
-    """What a provider needs: one of the environment ``variables``, and the ``module`` that the ``extra`` installs."""
+    """What a provider needs: one of the environment ``variables``, and the ``module`` that the ``extra`` installs.
+
+    ``keeps_conversations``: its protocol can go on with a conversation that the provider keeps.
+    """
 
     variables: tuple[str, ...]
     extra: str = "openai"
     module: str = "openai"
+    keeps_conversations: bool = False
 
     @property
     def install(self) -> str:
@@ -27,7 +31,7 @@ class ProviderNeeds:
 
 PROVIDERS: dict[str, ProviderNeeds] = {
     "openai": ProviderNeeds(("OPENAI_API_KEY", "OPENAI_BASE_URL")),
-    "openai-responses": ProviderNeeds(("OPENAI_API_KEY", "OPENAI_BASE_URL")),
+    "openai-responses": ProviderNeeds(("OPENAI_API_KEY", "OPENAI_BASE_URL"), keeps_conversations=True),
     "anthropic": ProviderNeeds(("ANTHROPIC_API_KEY",), "anthropic", "anthropic"),
     "google": ProviderNeeds(("GOOGLE_API_KEY", "GEMINI_API_KEY"), "google", "google.genai"),
     "google-cloud": ProviderNeeds(("GOOGLE_CLOUD_PROJECT", "GOOGLE_API_KEY"), "google", "google.genai"),

@@ -30,12 +30,17 @@ _FINISH: Mapping[str, FinishReason] = {
 # --- what is asked --------------------------------------------------------------------------------------------------
 
 
-def request_messages(messages: Sequence[Message], *, system: str) -> list[library.ModelMessage]:
+def request_messages(messages: Sequence[Message], *, system: str, apart: bool = False) -> list[library.ModelMessage]:
     """The messages in the library's form.
 
-    ``system`` is the library's name of the provider: reasoning goes back only to the provider that made it.
+    ``system`` is the library's name of the provider: reasoning goes back only to the provider that made it. With
+    ``apart`` the system message in front goes beside the input, as instructions for this call: a provider that keeps
+    the conversation would keep it with the input, and have the blocks of all calls one after the other.
     """
     out: list[library.ModelMessage] = []
+    instructions: str | None = None
+    if apart and messages and messages[0].role == "system":
+        instructions, messages = messages[0].text, messages[1:]
     names: dict[str, str] = {}
     asked: list[library.ModelRequestPart] = []
     for message in messages:
@@ -60,8 +65,8 @@ def request_messages(messages: Sequence[Message], *, system: str) -> list[librar
             asked.append(library.SystemPromptPart(message.text))
         else:
             asked.append(library.UserPromptPart(_content(message)))
-    if asked:
-        out.append(library.ModelRequest(parts=asked))
+    if asked or instructions is not None:
+        out.append(library.ModelRequest(parts=asked, instructions=instructions))
     return out
 
 
@@ -207,7 +212,8 @@ def model_reply(response: library.ModelResponse, request: ModelRequest, *, model
         finish = "tool_calls" if answer.calls else "stop"
     message = Message("assistant", answer.content, tuple(answer.calls))
     answered_by = f"{provider}:{response.model_name}" if response.model_name else model
-    return ModelReply(message, _usage(response, request, message), finish, answered_by)
+    usage = _usage(response, request, message)
+    return ModelReply(message, usage, finish, answered_by, response.provider_response_id or "")
 
 
 def _usage(response: library.ModelResponse, request: ModelRequest, message: Message) -> Usage:

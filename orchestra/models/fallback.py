@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from orchestra.core.errors import ContextOverflow, InputError, ModelError, ModelNotConfigured, ModelUnavailable
-from orchestra.core.model import Delta, Model, ModelReply, ModelRequest
+from orchestra.core.model import Delta, Model, ModelReply, ModelRequest, keeps_conversations
 from orchestra.models.retries import closable
 
 
@@ -16,6 +16,9 @@ class FallbackModel:
     Two failures are passed on instead. After a delta was shown, since another answer would be glued to half of the
     first one. And a request that is larger than a model's window: the runtime compacts and asks again, while the
     next model might have a smaller window still.
+
+    A conversation that the provider keeps is known to that provider only, so the list can go on with one when all its
+    models can and all are of one provider (the part of their names before the colon).
     """
 
     def __init__(self, models: Sequence[Model]) -> None:
@@ -27,6 +30,12 @@ class FallbackModel:
     def name(self) -> str:
         """The names of all models, in order."""
         return ", ".join(model.name for model in self.models)
+
+    @property
+    def keeps_conversations(self) -> bool:
+        """Whether any of the models can go on with what another one of them began."""
+        providers = {model.name.partition(":")[0] for model in self.models}
+        return len(providers) == 1 and all(keeps_conversations(model) for model in self.models)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | ModelReply, None]:
         """The answer of the first model that gives one.

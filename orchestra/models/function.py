@@ -22,11 +22,13 @@ class FunctionModel:
 
     ``request.messages`` and ``request.tools`` are exactly what a model would get. An async function runs on the loop, a
     plain one in a thread. A :class:`ModelError` that it raises is the model's failure; any other exception becomes one.
-    ``requests`` keeps every request this object got; pickling leaves it behind.
+    ``requests`` keeps every request this object got; pickling leaves it behind. ``keeps_conversations`` as for
+    :class:`ScriptedModel`.
     """
 
-    def __init__(self, function: ReplyFunction, *, name: str | None = None) -> None:
+    def __init__(self, function: ReplyFunction, *, name: str | None = None, keeps_conversations: bool = False) -> None:
         self._function = function
+        self.keeps_conversations = keeps_conversations
         self._name = name or f"function:{getattr(function, '__qualname__', type(function).__name__)}"
         self.requests: list[ModelRequest] = []
 

@@ -31,7 +31,8 @@ def completed(reply: ModelReply, request: ModelRequest, *, model: str) -> ModelR
     """``reply`` with what its author may leave out.
 
     Call ids become ``call-<call number>-<position>``, the same on every host; usage that counts no tokens becomes the
-    estimate; a reply with calls says so in its finish reason; ``model`` is filled in when the reply names none.
+    estimate; a reply with calls says so in its finish reason; ``model`` is filled in when the reply names none, and so
+    is ``response_id`` in a conversation that is kept, as ``response-<call number>``.
     """
     calls = tuple(
         call if call.id else replace(call, id=f"call-{request.call_number}-{position}")
@@ -44,6 +45,7 @@ def completed(reply: ModelReply, request: ModelRequest, *, model: str) -> ModelR
         usage if usage.model_calls else replace(usage, model_calls=1),
         "tool_calls" if calls and reply.finish_reason == "stop" else reply.finish_reason,
         reply.model or model,
+        reply.response_id or (f"response-{request.call_number}" if request.conversation is not None else ""),
     )
 
 

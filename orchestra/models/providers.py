@@ -58,6 +58,11 @@ class ProviderModel:
         """``provider:name``."""
         return f"{self._provider}:{self._model}"
 
+    @property
+    def keeps_conversations(self) -> bool:
+        """Whether the provider's protocol has conversations that the provider keeps."""
+        return PROVIDERS[self._provider].keeps_conversations
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | ModelReply, None]:
         """Answer ``request``. Closing the generator closes the HTTP stream.
 

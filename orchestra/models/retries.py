@@ -10,7 +10,7 @@ from typing import TypeAlias
 import tenacity
 
 from orchestra.core.errors import ModelError, ModelUnavailable
-from orchestra.core.model import Delta, Model, ModelReply, ModelRequest
+from orchestra.core.model import Delta, Model, ModelReply, ModelRequest, keeps_conversations
 
 TRIES = 3
 FIRST_WAIT = 0.5
@@ -47,6 +47,11 @@ class RetryingModel:
     def name(self) -> str:
         """The model's own name."""
         return self.model.name
+
+    @property
+    def keeps_conversations(self) -> bool:
+        """Whether the model itself does. A try that failed has left nothing in a conversation."""
+        return keeps_conversations(self.model)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | ModelReply, None]:
         """The model's answer; errors as the model raises them, the last one when no try was left."""

@@ -71,10 +71,16 @@ class ScriptedModel:
 
     ``requests`` keeps every request this object got. It belongs to the object: a copy in another process (Ray) keeps
     its own, and pickling leaves it behind.
+
+    With ``keeps_conversations`` it takes the part of a provider that keeps them: it is asked with new input only, and
+    each of its replies has a ``response_id``.
     """
 
-    def __init__(self, replies: Sequence[Line], *, name: str = "scripted:inline") -> None:
+    def __init__(
+        self, replies: Sequence[Line], *, name: str = "scripted:inline", keeps_conversations: bool = False
+    ) -> None:
         self._name = name
+        self.keeps_conversations = keeps_conversations
         self.replies = tuple(_line(number, reply) for number, reply in enumerate(replies))
         self.requests: list[ModelRequest] = []
 
@@ -103,17 +109,22 @@ class ScriptedModel:
 
     def to_spec(self) -> dict[str, Json]:
         """The script as JSON, for a stored definition; :func:`orchestra.models.resolve` takes it as it is."""
-        return {"scripted": [line.to_json() for line in self.replies], "name": self._name}
+        spec: dict[str, Json] = {"scripted": [line.to_json() for line in self.replies], "name": self._name}
+        return {**spec, "keeps_conversations": True} if self.keeps_conversations else spec
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Json]) -> ScriptedModel:
         """The inverse of :meth:`to_spec`."""
         lines = cast("list[Mapping[str, Json]]", spec["scripted"])
-        return cls([ScriptedReply.from_json(line) for line in lines], name=str(spec.get("name") or "scripted:inline"))
+        return cls(
+            [ScriptedReply.from_json(line) for line in lines],
+            name=str(spec.get("name") or "scripted:inline"),
+            keeps_conversations=bool(spec.get("keeps_conversations")),
+        )
 
     def __getstate__(self) -> dict[str, object]:
         """Everything but the requests."""
-        return {"_name": self._name, "replies": self.replies, "requests": []}
+        return {**self.__dict__, "requests": []}
 
 
 def _line(number: int, line: Line) -> ScriptedReply:

@@ -14,8 +14,13 @@ def call(name: str, /, **arguments: Json) -> ToolCall:
     return ToolCall("", name, arguments)
 
 
-def reply(text: str = "", *, calls: Sequence[ToolCall] = (), usage: Usage | None = None) -> ModelReply:
+def reply(
+    text: str = "", *, calls: Sequence[ToolCall] = (), usage: Usage | None = None, response_id: str = ""
+) -> ModelReply:
     """A reply for a scripted or a function model. Without ``usage`` the model counts tokens by the estimate."""
     return ModelReply(
-        Message("assistant", text, tuple(calls)), usage or Usage(), finish_reason="tool_calls" if calls else "stop"
+        Message("assistant", text, tuple(calls)),
+        usage or Usage(),
+        finish_reason="tool_calls" if calls else "stop",
+        response_id=response_id,
     )
