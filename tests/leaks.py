@@ -7,7 +7,7 @@ import re
 import redis
 
 KINDS = re.compile(
-    r"schema|token|hosts|runs|due|events|agents|blocks|threads|wake|embeddings|archives|snaps"
+    r"schema|token|hosts|runs|due|events|agents|blocks|threads|wake|embeddings|archives|snaps|closes|closing"
     r"|(?:def|attach|users|block|hist):[^\n]+"
     r"|(?:head|log|turns|state|pass|passes|retracted|snaps):[^|\n]+\|.+"
     r"|snap:[0-9a-f]{16}(?::log|:turns|:state|:block:.+)?"

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, W
 
 from orchestra.core.durations import Seconds
 from orchestra.core.errors import ConfigError
+from orchestra.core.session_template import TimeZone
 
 _FROZEN = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 Ratio: TypeAlias = Annotated[float, Field(gt=0, le=1)]
@@ -240,6 +241,10 @@ class Conversation(BaseModel):
     """How much of the bootstrap files is shown."""
     ttl: Seconds | None = None
     """How long a session is kept after its last turn: 30d, 12h, or seconds; left out: for ever."""
+    close_after: Seconds | None = None
+    """How long a session goes without a turn before it is closed with a summary: 12h, or seconds; left out: never."""
+    time_zone: TimeZone = "UTC"
+    """The time zone of {date} in session ids, such as Europe/Berlin."""
 
     @model_validator(mode="after")
     def _sizes(self) -> Conversation:

@@ -276,7 +276,8 @@ class Serving:
                     len(turn.context.replies),
                     tuple((message_tokens(message), message_text(message)) for message in messages),
                     state.folded(),
-                    _ttl_ms(turn.context.loaded),
+                    _ms(agent.conversation.ttl),
+                    _ms(agent.conversation.close_after),
                 )
             )
             if isinstance(found, Committed):
@@ -458,9 +459,8 @@ class Serving:
         return ToolCalls(context, journal, state, self.invocation_state, self.host.resources.get, resumed)
 
 
-def _ttl_ms(loaded: Loaded) -> int | None:
-    ttl = loaded.agent.conversation.ttl
-    return None if ttl is None else max(1, int(min(ttl, LONGEST_TTL_SECONDS) * 1000))
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else max(1, int(min(seconds, LONGEST_TTL_SECONDS) * 1000))
 
 
 def _tightest(agent: Limits, run: Limits | None) -> Limits:

@@ -11,7 +11,7 @@ class Keys:
     def __init__(self, namespace: str) -> None:
         self.namespace = check_namespace(namespace)
         self.prefix = f"orchestra:{{{namespace}}}:"
-        plain = "schema token hosts runs due events agents blocks threads wake embeddings archives snaps"
+        plain = "schema token hosts runs due events agents blocks threads wake embeddings archives snaps closes closing"
         for name in plain.split():
             setattr(self, name, self.prefix + name)
 
@@ -28,6 +28,8 @@ class Keys:
     embeddings: str
     archives: str
     snaps: str
+    closes: str
+    closing: str
 
     def definition(self, name: str) -> str:
         """HASH json, hash."""

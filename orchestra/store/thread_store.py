@@ -112,7 +112,8 @@ StateOperation: TypeAlias = tuple[str, ...]
 class Commit:
     """The end of a turn. ``kind`` none stores no messages and counts nothing: it only ends the run.
 
-    ``ttl_ms`` is how long the session is kept from now on; ``None`` is for ever.
+    ``ttl_ms`` is how long the session is kept from now on; ``None`` is for ever. ``close_ms`` is how long it may go
+    without a turn before it is closed; ``None`` is for ever too.
     """
 
     run: str
@@ -128,6 +129,7 @@ class Commit:
     messages: tuple[tuple[int, str], ...] = ()
     operations: tuple[StateOperation, ...] = ()
     ttl_ms: int | None = None
+    close_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +260,13 @@ class ThreadStore:
             [
                 *(k.head(thread), k.log(thread), k.state(thread), k.turns(thread), k.run(commit.run), k.runs, k.due),
                 *(k.events, k.threads, k.wake, k.work(thread), k.passes(thread), k.retracted(thread)),
+                k.closes,
             ],
             [
                 *(commit.run, commit.token, commit.edition, commit.kind, commit.answer, commit.usage, commit.every),
                 *(commit.model_calls, ANSWER_SECONDS, thread, commit.status),
-                *("" if commit.ttl_ms is None else commit.ttl_ms, len(commit.messages)),
+                "" if commit.ttl_ms is None else commit.ttl_ms,
+                *("" if commit.close_ms is None else commit.close_ms, len(commit.messages)),
                 *(part for tokens, message in commit.messages for part in (tokens, message)),
                 *(part for operation in commit.operations for part in operation),
             ],
@@ -363,8 +367,8 @@ class ThreadStore:
         )
         if user:
             await self.store.read("SREM", k.user_threads(user), thread)
-        await self.store.read("ZREM", k.due, thread)
-        await self.store.read("ZREM", k.threads, thread)
+        for queue in (k.due, k.closes, k.closing, k.threads):
+            await self.store.read("ZREM", queue, thread)
         await self.store.read("SREM", k.session(session_id), thread.partition("|")[0])
 
 

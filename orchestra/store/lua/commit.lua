@@ -2,10 +2,10 @@
 -- End a turn: messages, state, counters, the due queue and the end of the run, whole or not at all.
 --
 -- KEYS 1 head 2 log 3 state 4 turns 5 run 6 runs 7 due 8 events 9 threads 10 wake 11 pass
---      12 passes 13 retracted
+--      12 passes 13 retracted 14 closes
 -- ARGV 1 run 2 token 3 edition 4 done|aborted|none 5 answer 6 usage 7 every 8 model calls 9 life of the answer, seconds
---      10 thread 11 run status 12 time to live of the session, ms ('' = for ever) 13 number of messages n;
---      then n × (tokens, message); then the state's operations:
+--      10 thread 11 run status 12 time to live of the session, ms ('' = for ever) 13 ms without a turn after which it is
+--      closed ('' = never) 14 number of messages n; then n × (tokens, message); then the state's operations:
 --      set key json | delete key | increment key number | swap key old new
 -- → OK turn seq count due | DUP answer | FENCED token | EDITED edition | CHANGED key value
 --
@@ -22,7 +22,7 @@ local h = redis.call('HMGET', head, 'token', 'edition', 'seq', 'turn', 'run')
 if h[1] ~= ARGV[2] or h[5] ~= ARGV[1] then return {'FENCED', h[1] or ''} end
 if h[2] ~= ARGV[3] then return {'EDITED', h[2]} end
 
-local at = 13 + 2 * tonumber(ARGV[13])
+local at = 14 + 2 * tonumber(ARGV[14])
 local ops = {}
 while at < #ARGV do
   local kind, key = ARGV[at + 1], ARGV[at + 2]
@@ -66,12 +66,12 @@ for _, op in ipairs(ops) do
     redis.call('HINCRBY', KEYS[3], key, op[3])
   end
 end
-local seq, turn, n = tonumber(h[3]), tonumber(h[4]), tonumber(ARGV[13])
+local seq, turn, n = tonumber(h[3]), tonumber(h[4]), tonumber(ARGV[14])
 local first, due = seq + 1, 0
 if ARGV[4] == 'done' then turn = turn + 1 end
 for i = 1, n do
   seq = seq + 1
-  local tokens, message = ARGV[12 + 2 * i], ARGV[13 + 2 * i]
+  local tokens, message = ARGV[13 + 2 * i], ARGV[14 + 2 * i]
   redis.call('RPUSH', KEYS[2], seq .. ' ' .. turn .. ' ' .. tokens .. ' ' .. message)
 end
 if ARGV[4] ~= 'none' then
@@ -91,6 +91,7 @@ if ARGV[4] == 'done' and every > 0 and turn % every == 0 then
   redis.call('XADD', KEYS[10], 'MAXLEN', 1, '*', 'thread', ARGV[10])
 end
 redis.call('ZADD', KEYS[9], now, ARGV[10])
+if ARGV[13] ~= '' then redis.call('ZADD', KEYS[14], now + tonumber(ARGV[13]), ARGV[10]) end
 redis.call('ZREM', KEYS[6], ARGV[1])
 redis.call('DEL', run)
 redis.call('HSET', run, 'status', 'ended', 'outcome', ARGV[11], 'thread', ARGV[10], 'answer', ARGV[5], 'turn', turn)

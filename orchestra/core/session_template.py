@@ -1,0 +1,114 @@
+"""Session ids that are made when they are needed: ``{user}-{date}`` is one session for each user and day."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
+from typing import Annotated, TypeAlias
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator
+
+from orchestra.core.errors import ConfigError
+from orchestra.core.names import check_session
+
+PLACEHOLDERS = ("user", "date")
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+def check_zone(name: str) -> str:
+    """``name`` if this machine knows a time zone of that name; ``ValueError`` else."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        hint = "use UTC, or a name such as Europe/Berlin"
+        raise ValueError(f"{name!r} is no time zone that this machine knows; {hint}") from None
+    return name
+
+
+TimeZone: TypeAlias = Annotated[str, AfterValidator(check_zone)]
+
+
+@dataclass(frozen=True)
+class SessionTemplate:
+    """A session id with ``{user}`` and ``{date}`` in it; ``{{`` and ``}}`` stand for braces.
+
+    ``{date}`` is the day in ``time_zone``, as 2026-11-30. A text without placeholders is the id itself.
+
+    Raises:
+        ConfigError: another placeholder, a brace that stands alone, or a time zone that is not known.
+    """
+
+    text: str
+    time_zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        try:
+            check_zone(self.time_zone)
+        except ValueError as error:
+            raise ConfigError(str(error), field="time_zone") from None
+        for found in _PIECE.finditer(self.text):
+            if found[0] in ("{", "}"):
+                raise ConfigError(
+                    f"{self.text!r} has a single {found[0]!r}", field="session", hint="Write {{ and }} for braces"
+                )
+            if found[1] is not None and found[1] not in PLACEHOLDERS:
+                raise ConfigError(
+                    f"{self.text!r} has the unknown placeholder {found[0]}",
+                    field="session",
+                    hint="Use {user} and {date}, and {{ and }} for braces",
+                )
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The placeholders that it has."""
+        return frozenset(found[1] for found in _PIECE.finditer(self.text) if found[1] is not None)
+
+    @property
+    def dated(self) -> bool:
+        """Whether there is one session a day."""
+        return "date" in self.names
+
+    def today(self, at: float) -> date:
+        """The day at ``at`` (Unix seconds), in the template's time zone."""
+        return datetime.fromtimestamp(at, ZoneInfo(self.time_zone)).date()
+
+    def ends(self, day: date) -> float:
+        """When ``day`` is over, in Unix seconds."""
+        midnight = datetime.combine(day + timedelta(days=1), time(), ZoneInfo(self.time_zone))
+        return midnight.astimezone(UTC).timestamp()
+
+    def fill(self, *, user: str | None, at: float) -> str:
+        """The id of the session at ``at``. Raises :class:`ConfigError` when there is no user, or the id is too long."""
+        if "user" in self.names and user is None:
+            raise ConfigError(f"{self.text!r} needs a user", field="session", hint="Say who the user is")
+        return check_session(self._filled({"user": user or "", "date": self.today(at).isoformat()}))
+
+    def day_of(self, session_id: str, *, user: str | None) -> date | None:
+        """The day whose session of this user ``session_id`` is; ``None`` when it is none, or without ``{date}``."""
+        pattern = "".join(self._patterns(user or ""))
+        found = re.fullmatch(pattern, session_id, re.DOTALL) if self.dated else None
+        if found is None:
+            return None
+        try:
+            day = date.fromisoformat(found["date"])
+        except ValueError:
+            return None
+        return day if self._filled({"user": user or "", "date": day.isoformat()}) == session_id else None
+
+    def _filled(self, values: dict[str, str]) -> str:
+        return _PIECE.sub(lambda found: found[0][0] if found[1] is None else values[found[1]], self.text)
+
+    def _patterns(self, user: str) -> list[str]:
+        parts, end, seen = [], 0, False
+        for found in _PIECE.finditer(self.text):
+            parts.append(re.escape(self.text[end : found.start()]))
+            if found[1] == "date":
+                parts.append(r"\d{4}-\d\d-\d\d" if seen else r"(?P<date>\d{4}-\d\d-\d\d)")
+                seen = True
+            else:
+                parts.append(re.escape(user if found[1] == "user" else found[0][0]))
+            end = found.end()
+        return [*parts, re.escape(self.text[end:])]

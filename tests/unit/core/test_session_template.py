@@ -1,0 +1,83 @@
+"""Session ids that are made when they are needed."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from orchestra.core.errors import ConfigError, InputError
+from orchestra.core.session_template import SessionTemplate
+
+# In Berlin it is half past midnight of the first of December.
+LATE = datetime(2026, 11, 30, 23, 30, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "filled"),
+    [
+        ("{user}-{date}", "UTC", "ana-2026-11-30"),
+        ("{user}-{date}", "Europe/Berlin", "ana-2026-12-01"),
+        ("{date}", "America/New_York", "2026-11-30"),
+        ("plain", "UTC", "plain"),
+        ("{{user}}-{user}", "UTC", "{user}-ana"),
+        ("{date}/{date}", "UTC", "2026-11-30/2026-11-30"),
+    ],
+)
+def test_filling(text: str, zone: str, filled: str) -> None:
+    assert SessionTemplate(text, zone).fill(user="ana", at=LATE) == filled
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "said"),
+    [
+        ("{name}-{date}", "UTC", r"unknown placeholder \{name\}"),
+        ("{}", "UTC", r"unknown placeholder \{\}"),
+        ("{user", "UTC", r"single '\{'"),
+        ("user}", "UTC", r"single '\}'"),
+        ("{date}", "Europe/Atlantis", "no time zone"),
+        ("{date}", "../zones", "no time zone"),
+    ],
+)
+def test_what_cannot_be_filled_is_refused(text: str, zone: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        SessionTemplate(text, zone)
+
+
+def test_a_user_is_needed_where_it_is_named() -> None:
+    with pytest.raises(ConfigError, match="needs a user"):
+        SessionTemplate("{user}-{date}").fill(user=None, at=LATE)
+    assert SessionTemplate("{date}").fill(user=None, at=LATE) == "2026-11-30"
+    with pytest.raises(InputError, match="256"):
+        SessionTemplate("{user}-{date}").fill(user="x" * 250, at=LATE)
+
+
+@pytest.mark.parametrize("text", ["{user}-{date}", "{date}|{user}", "{{{date}}}.*{user}", "{date}+{date}"])
+@pytest.mark.parametrize("user", ["ana", "a.n*a-2026-01-01", "{date}"])
+def test_the_day_of_a_session_is_found_again(text: str, user: str) -> None:
+    template = SessionTemplate(text)
+    assert template.day_of(template.fill(user=user, at=LATE), user=user) == date(2026, 11, 30)
+
+
+def test_other_sessions_have_no_day() -> None:
+    template = SessionTemplate("{user}-{date}")
+    for other in ("bob-2026-11-30", "ana-2026-13-30", "ana-2026-11-30x", "ana", "xana-2026-11-30"):
+        assert template.day_of(other, user="ana") is None
+    assert SessionTemplate("{user}").day_of("ana", user="ana") is None
+    assert SessionTemplate("{date}+{date}").day_of("2026-11-30+2026-11-29", user=None) is None
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "hours"),
+    [
+        ("UTC", date(2026, 11, 30), 24),
+        ("Europe/Berlin", date(2026, 3, 29), 23),  # the clocks go forward
+        ("Europe/Berlin", date(2026, 10, 25), 25),
+    ],
+)
+def test_a_day_ends_at_midnight_there(zone: str, day: date, hours: int) -> None:
+    template = SessionTemplate("{date}", zone)
+    before = SessionTemplate("{date}", zone).ends(date.fromordinal(day.toordinal() - 1))
+    assert template.ends(day) - before == hours * 3600
+    assert template.today(template.ends(day) - 1) == day
+    assert template.today(template.ends(day)) == date.fromordinal(day.toordinal() + 1)
