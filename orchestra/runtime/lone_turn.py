@@ -1,0 +1,45 @@
+"""A turn without a session: nothing is loaded but the agent, nothing is stored."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from orchestra.core.events import RunStarted
+from orchestra.core.result import RunResult
+from orchestra.memory.state import StateValues
+from orchestra.runtime.journal import BlockWatch, NoJournal
+from orchestra.runtime.turn import Turn
+from orchestra.store.thread_store import Wanted
+
+if TYPE_CHECKING:
+    from orchestra.runtime.serving import Serving
+
+
+async def run_alone(serving: Serving) -> RunResult:
+    """Serve it."""
+    request, host = serving.request, serving.host
+    while True:
+        cached, known, ids = serving.agent.known()
+        digest, version = (cached.loaded.digest, cached.attachments.version) if cached else ("", "")
+        found = await host.threads.load(
+            Wanted(request.run_id, "", request.agent, "", host.id, digest, version, ids, known)
+        )
+        if isinstance(found, tuple):
+            break
+        await serving.agent.catch_up(found, ids)
+    for block in found:
+        host.caches.keep_block(block)
+    loaded = serving.agent.defined().loaded
+    blocks = serving.agent.run_blocks(found)
+    journal = BlockWatch(blocks) if ids else NoJournal()
+    state = StateValues({})
+    context = serving.make(loaded, blocks, state, lambda budget: request.history, 0)
+    context.tell(RunStarted, session_id=None, turn=1)
+    turn = Turn(context, journal, serving.tools(context, journal, state, False))
+    outcome, interrupted = await serving.watched(turn)
+    if interrupted:
+        raise asyncio.CancelledError
+    result = turn.result(outcome, turn.finished_messages(outcome), turn=1, host=host.id)
+    await context.hooks.tell("after_run", result)
+    return result

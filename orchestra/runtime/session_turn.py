@@ -1,0 +1,216 @@
+"""A turn in a session: taking the lease, the turn, the commit."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from orchestra.context.view import TAIL_ENTRIES
+from orchestra.core.errors import SessionBusy
+from orchestra.core.events import RunStarted
+from orchestra.core.failpoints import failpoint
+from orchestra.core.jsontext import dumps, loads
+from orchestra.core.names import thread_name
+from orchestra.core.result import RunResult
+from orchestra.core.tokens import message_tokens
+from orchestra.memory.sessions import message_text, readable
+from orchestra.memory.state import StateValues
+from orchestra.runtime.caches import CachedThread
+from orchestra.runtime.journal import StartMark, StoredJournal
+from orchestra.runtime.run_blocks import block_sources
+from orchestra.runtime.thread_cache import carried_on, thread_now
+from orchestra.runtime.turn import Outcome, Turn
+from orchestra.store.thread_store import (
+    Begun,
+    Busy,
+    Changed,
+    Commit,
+    Committed,
+    Edited,
+    Ended,
+    MissingBlocks,
+    Stale,
+    Wanted,
+)
+
+if TYPE_CHECKING:
+    from orchestra.runtime.serving import Serving
+
+BUSY_SECONDS = 0.05
+LONGEST_TTL_SECONDS = 100 * 366 * 86_400
+
+
+class SessionTurn:
+    """One turn of a thread. Owner: the :class:`Serving` of its run."""
+
+    def __init__(self, serving: Serving) -> None:
+        self.serving, self.host, self.request = serving, serving.host, serving.request
+        self.thread = thread_name(self.request.agent, str(self.request.session_id))
+        # What the cache held when the server was asked: kept here, since it may drop it before the answer comes.
+        self._cached: CachedThread | None = None
+
+    async def run(self) -> RunResult:
+        """Serve it: a result, also for a run that had ended before."""
+        begun = await self._begin()
+        if isinstance(begun, RunResult):
+            return begun
+        return await self._run(begun)
+
+    async def _begin(self) -> Begun | RunResult:
+        request, host, serving = self.request, self.host, self.serving
+        text = request.to_text()
+        while True:
+            cached, known, ids = serving.agent.known()
+            thread = self._cached = host.caches.threads.get(self.thread)
+            found = await self._ask(
+                Wanted(
+                    *(request.run_id, self.thread, request.agent, str(request.session_id), host.id),
+                    cached.loaded.digest if cached else "",
+                    cached.attachments.version if cached else "",
+                    ids,
+                    known,
+                    thread.edition if thread else 0,
+                    thread.count if thread else 0,
+                    text,
+                    request.needs_invocation_state,
+                    request.user_id or "",
+                    TAIL_ENTRIES,
+                )
+            )
+            if isinstance(found, Ended):
+                return await self._remembered(found.answer)
+            if isinstance(found, Stale | MissingBlocks):
+                await serving.agent.catch_up(found, ids)
+            elif isinstance(found, Busy) and serving.cancelled:
+                return serving.not_begun()
+            elif isinstance(found, Busy):
+                if (request.on_busy or (cached.loaded.agent.on_busy if cached else "queue")) == "reject":
+                    raise SessionBusy(str(request.session_id), found.run)
+                await asyncio.sleep(BUSY_SECONDS)
+            else:
+                for block in found.blocks:
+                    host.caches.keep_block(block)
+                failpoint("turn.begun")
+                return found
+
+    async def _ask(self, wanted: Wanted) -> Begun | Stale | MissingBlocks | Busy | Ended:
+        """The server's answer, also when the caller goes meanwhile: the lease may be taken, and nobody else frees it.
+
+        Then the run goes on as one that is cancelled, to its commit.
+        """
+        asking, gone = asyncio.ensure_future(self.host.threads.begin(wanted)), False
+        while not asking.done():
+            try:
+                await asyncio.wait({asking})
+            except asyncio.CancelledError:
+                self.serving.cancelled = gone = True
+        if gone and (asking.exception() is not None or not isinstance(asking.result(), Begun)):
+            raise asyncio.CancelledError
+        return asking.result()
+
+    async def _run(self, begun: Begun) -> RunResult:
+        try:
+            turn, thread, state = self._turn(begun)
+        except Exception as error:
+            await self._give_back(begun, error)
+            raise
+        outcome, interrupted = await self.serving.watched(turn)
+        # From here on nothing is cancelled: the turn is stored whole, also when the caller has gone.
+        done = asyncio.ensure_future(self._commit(turn, outcome, begun, thread, state))
+        try:
+            result = await asyncio.shield(done)
+        except asyncio.CancelledError:
+            await asyncio.gather(done, return_exceptions=True)
+            raise
+        if interrupted:
+            raise asyncio.CancelledError
+        await turn.context.hooks.tell("after_run", result)
+        return result
+
+    def _turn(self, begun: Begun) -> tuple[Turn, CachedThread, StateValues]:
+        request, host, serving = self.request, self.host, self.serving
+        loaded, thread = serving.agent.defined().loaded, thread_now(self._cached, begun)
+        limit = loaded.agent.conversation.history_limit.of(request.user_id) or None
+        blocks = serving.agent.run_blocks(begun.blocks)
+        blocks.memo_key = host.store.keys.run(request.run_id)
+        blocks.owner, blocks.token = host.store.keys.head(self.thread), begun.token
+        blocks.sources = block_sources(self.thread, range(begun.seq + 1, begun.seq + 1 + len(request.input)))
+        state = StateValues(thread.state)
+        kind = StoredJournal if loaded.agent.persistence == "journal" else StartMark
+        journal = kind(host.threads, request.run_id, self.thread, begun.token, blocks, begun.journal)
+        context = serving.make(loaded, blocks, state, lambda budget: thread.view.shown(budget, limit), begun.calls)
+        context.tell(RunStarted, session_id=request.session_id, turn=begun.turn + 1, resumed=begun.resumed)
+        return Turn(context, journal, serving.tools(context, journal, state, begun.resumed)), thread, state
+
+    async def _give_back(self, begun: Begun, error: Exception) -> None:
+        """A turn that cannot even start (a limit that is none, say) leaves the thread as it was, and free."""
+        kind = type(error).__name__
+        result = RunResult(
+            self.request.run_id, "failed", reason=kind, error=str(error), session_id=self.request.session_id
+        )
+        answer = dumps({**result.to_json(messages=False), "first": 0, "count": 0})
+        commit = Commit(
+            self.request.run_id, self.thread, begun.token, begun.edition, "none", "failed", answer, "{}", 0, 0
+        )
+        while isinstance(found := await self.host.threads.commit(commit), Edited):
+            commit = replace(commit, edition=found.edition)
+
+    async def _commit(
+        self, turn: Turn, outcome: Outcome, begun: Begun, thread: CachedThread, state: StateValues
+    ) -> RunResult:
+        """One script. The same run twice, a late owner, an edit of the log meanwhile: see ``commit.lua``."""
+        host, request, agent = self.host, self.request, turn.context.loaded.agent
+        persistence, every = agent.persistence, (agent.sleeptime.every or 0) if agent.sleeptime is not None else 0
+        messages = finished = turn.finished_messages(outcome)
+        kind: str = "done" if outcome.status == "completed" else "aborted"
+        if kind == "aborted" and persistence == "turn":
+            kind, messages = "none", ()
+        edition, number, seq = begun.edition, begun.turn + (kind == "done"), begun.seq
+        while True:
+            result = turn.result(outcome, finished, turn=number, host=host.id)
+            remembered = {**result.to_json(messages=False), "first": seq + 1, "count": len(messages)}
+            failpoint("turn.committing")
+            found = await host.threads.commit(
+                Commit(
+                    *(request.run_id, self.thread, begun.token, edition, kind, outcome.status),  # type: ignore[arg-type]
+                    dumps(remembered),
+                    dumps(turn.context.usage.to_json()),
+                    every,
+                    len(turn.context.replies),
+                    tuple((message_tokens(message), message_text(message)) for message in messages),
+                    state.folded(),
+                    _ms(agent.conversation.ttl),
+                    _ms(agent.conversation.close_after),
+                )
+            )
+            if isinstance(found, Committed):
+                failpoint("turn.committed")
+                kept = carried_on(thread, begun, messages, found, state, edition)
+                host.caches.threads.pop(self.thread, None)
+                if kept:
+                    host.caches.keep_thread(self.thread, thread)
+                return result
+            if isinstance(found, Ended):
+                # This very run was stored before: by this host, whose reply was lost on the way, or by one that took
+                # it over, and then what is stored is the answer.
+                return result if found.answer == dumps(remembered) else await self._remembered(found.answer)
+            if isinstance(found, Changed):
+                state.rebase(found.key, found.value)
+            elif isinstance(found, Edited):
+                host.caches.threads.pop(self.thread, None)
+                head = await host.threads.head(self.thread)
+                edition, seq = found.edition, int(head["seq"])
+                number = int(head["turn"]) + (kind == "done")
+
+    async def _remembered(self, answer: str) -> RunResult:
+        """The result of a run that had ended before, with its messages read from the log."""
+        value = loads(answer)
+        result = RunResult.from_json(value)
+        found = [m for _, m in readable(await self.host.threads.entries(self.thread, -200 - int(value["count"])))]
+        mine = tuple(message for message in found if message.meta.run == result.run_id)
+        return replace(result, messages=mine, duplicate=True, host=self.host.id)
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else max(1, int(min(seconds, LONGEST_TTL_SECONDS) * 1000))
