@@ -1,11 +1,12 @@
-"""A server of the chat-completions protocol on loopback, for tests of everything that talks to a provider.
+"""A server of OpenAI's protocols on loopback, for tests of everything that talks to a provider.
 
     with OpenAIServer(lambda request: "Hello.") as server:
         server.base_url, server.requests
 
 Requests are checked with the types of the OpenAI library and for the pairing of calls and results; what is wrong is
 answered with 400 and kept in ``server.faults``. Streams are cut small, so that words, tool arguments and characters of
-several bytes are split across events, HTTP chunks and TCP writes.
+several bytes are split across events, HTTP chunks and TCP writes. Chat completions are here, the Responses protocol,
+with the conversations that it keeps (``server.responses``), is in :mod:`tests.openai_responses`.
 
 ``python -m tests.openai_server`` serves an echo and prints its address.
 """
@@ -15,55 +16,19 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from openai.types.chat.completion_create_params import CompletionCreateParams
 from pydantic import TypeAdapter, ValidationError
 
-Body = dict[str, Any]
-CREATED = 1_700_000_000
+from tests.openai_answers import CREATED, Answer, Body, Called, Fault, exhausted, pieces
+from tests.openai_responses import Responses
+
+__all__ = ["OVERFLOW", "Answer", "Body", "Called", "Fault", "OpenAIServer", "Reaction", "echo", "in_order"]
 _PARAMS: TypeAdapter[Any] = TypeAdapter(CompletionCreateParams)
-
-
-@dataclass(frozen=True)
-class Called:
-    """A tool call of an answer. ``arguments`` may be any text, so that broken JSON can be sent too."""
-
-    name: str
-    arguments: str | Mapping[str, object] = field(default_factory=dict)
-    id: str = ""
-
-    @property
-    def text(self) -> str:
-        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the server says. ``then`` tells how a stream goes on after its words instead of ending well."""
-
-    text: str = ""
-    calls: Sequence[Called] = ()
-    reasoning: str = ""
-    usage: tuple[int, int, int] | None = (11, 7, 3)  # prompt, completion, cached; None: not reported
-    finish_reason: str | None = None
-    then: Literal["end", "stall", "cut", "close"] = "end"
-    escaped: bool = False  # JSON in ASCII, so that a character outside the BMP is split into its two halves
-
-
-@dataclass(frozen=True)
-class Fault:
-    """An error instead of an answer."""
-
-    status: int
-    message: str = "it went wrong"
-    code: str | None = None
-    type: str = "error"
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 OVERFLOW = Fault(
@@ -89,7 +54,8 @@ def in_order(*reactions: Reaction) -> Callable[[Body], Reaction]:
 
 def echo(request: Body) -> Reaction:
     """Repeats the newest user message."""
-    said = [message["content"] for message in request["messages"] if message["role"] == "user"]
+    messages = request["messages"] if "messages" in request else request["input"]
+    said = [message["content"] for message in messages if message.get("role") == "user"]
     return f"You said: {said[-1] if said else 'nothing'}"
 
 
@@ -114,6 +80,7 @@ class OpenAIServer:
         self.requests: list[Body] = []
         self.headers: list[Mapping[str, str]] = []
         self.faults: list[str] = []
+        self.responses = Responses()
         self.connections = 0
         self.hung_up = 0
         self.changed = threading.Condition()
@@ -170,8 +137,8 @@ class OpenAIServer:
             self.hung_up += 1
             self.changed.notify_all()
 
-    def react(self, body: Body, headers: Mapping[str, str]) -> Answer | Fault:
-        """Record and check a request, then ask ``answer``."""
+    def react(self, body: Body, headers: Mapping[str, str], fault: Callable[[Body], str | None]) -> Answer | Fault:
+        """Record a request, check it with ``fault``, then ask ``answer``."""
         headers = {name.lower(): value for name, value in headers.items()}
         with self.changed:
             self.requests.append(body)
@@ -180,7 +147,7 @@ class OpenAIServer:
         given = headers.get("authorization", "").removeprefix("Bearer ")
         if self.api_key is not None and given != self.api_key:
             return Fault(401, f"Incorrect API key provided: {given}.", "invalid_api_key", "invalid_request_error")
-        if problem := fault_of(body):
+        if problem := fault(body):
             self.faults.append(problem)
             return Fault(400, problem, None, "invalid_request_error")
         reaction = self.answer(body)
@@ -190,7 +157,7 @@ class OpenAIServer:
 def fault_of(body: Body) -> str | None:
     """What a strict server would refuse in ``body``."""
     try:
-        _exhausted(_PARAMS.validate_python(body))
+        exhausted(_PARAMS.validate_python(body))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         return f"invalid request: {'.'.join(map(str, first['loc']))}: {first['msg']}"
@@ -204,16 +171,6 @@ def fault_of(body: Body) -> str | None:
             return f"messages.{number}: calls without results before it: {', '.join(pending)}"
         pending.extend(call["id"] for call in message.get("tool_calls") or ())
     return f"calls without results: {', '.join(pending)}" if pending else None
-
-
-def _exhausted(value: object) -> None:
-    """Walk through ``value``: the library declares lists as iterables, which pydantic checks only when read."""
-    if isinstance(value, Mapping):
-        for item in value.values():
-            _exhausted(item)
-    elif isinstance(value, Iterator | list | tuple):
-        for item in cast("Iterator[object]", value):
-            _exhausted(item)
 
 
 class _Server(ThreadingHTTPServer):
@@ -256,15 +213,23 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path != "/v1/chat/completions":
-            self._json(404, {"error": {"message": f"no such path {self.path}"}})
+        kept, path = self._owner.responses, self.path
+        if path == "/v1/conversations":
+            self._json(200, kept.conversation())
             return
-        reaction = self._owner.react(body, dict(self.headers))
+        if path not in ("/v1/chat/completions", "/v1/responses"):
+            self._json(404, {"error": {"message": f"no such path {path}"}})
+            return
+        reaction = self._owner.react(body, dict(self.headers), kept.fault if path == "/v1/responses" else fault_of)
         if isinstance(reaction, Fault):
             error = {"message": reaction.message, "type": reaction.type, "param": None, "code": reaction.code}
             self._json(reaction.status, {"error": error}, reaction.headers)
+        elif path == "/v1/responses" and body.get("stream"):
+            self._stream(reaction, kept.events(reaction, body), b"")
+        elif path == "/v1/responses":
+            self._json(200, kept.response(reaction, body))
         elif body.get("stream"):
-            self._stream(reaction, body)
+            self._stream(reaction, _events(reaction, body), b"data: [DONE]\n\n")
         else:
             self._json(200, _completion(reaction, body))
 
@@ -278,12 +243,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _stream(self, answer: Answer, body: Body) -> None:
+    def _stream(self, answer: Answer, events: Iterator[Body], end: bytes) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for event in _events(answer, body):
+        for event in events:
             data = f"data: {json.dumps(event, ensure_ascii=answer.escaped)}\n\n".encode()
             self._write(data)
         if answer.then == "stall":
@@ -294,7 +259,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
             self.close_connection = True
         else:
-            self._write(b"" if answer.then == "close" else b"data: [DONE]\n\n")
+            self._write(b"" if answer.then == "close" else end)
             self.wfile.write(b"0\r\n\r\n")
 
     def _write(self, data: bytes) -> None:
@@ -305,15 +270,6 @@ class _Handler(BaseHTTPRequestHandler):
             chunk = b"%x\r\n%s\r\n" % (len(piece), piece)
             for begin in range(0, len(chunk), size):
                 self.wfile.write(chunk[begin : begin + size])
-
-
-def _pieces(text: str, size: int, *, halves: bool) -> list[str]:
-    """``text`` in pieces of ``size`` characters; with ``halves``, of UTF-16 units, so that pairs are torn apart."""
-    if halves:
-        data = text.encode("utf-16-le")
-        size *= 2
-        return [data[at : at + size].decode("utf-16-le", "surrogatepass") for at in range(0, len(data), size)]
-    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 def _ids(answer: Answer) -> list[str]:
@@ -348,18 +304,18 @@ def _events(answer: Answer, body: Body) -> Iterator[Body]:
         "model": body["model"],
     }
     yield chunk({"role": "assistant", "content": ""})
-    for piece in _pieces(answer.reasoning, 5, halves=answer.escaped):
+    for piece in pieces(answer.reasoning, 5, halves=answer.escaped):
         yield chunk({"reasoning_content": piece})
-    for piece in _pieces(answer.text, 3, halves=answer.escaped):
+    for piece in pieces(answer.text, 3, halves=answer.escaped):
         yield chunk({"content": piece})
     ids = _ids(answer)
     for number, call in enumerate(answer.calls):
         function = {"name": call.name, "arguments": ""}
         yield chunk({"tool_calls": [{"index": number, "id": ids[number], "type": "function", "function": function}]})
     # The arguments of parallel calls come interleaved, a few characters of each at a time.
-    pieces = [_pieces(call.text, 4, halves=answer.escaped) for call in answer.calls]
-    for turn in range(max(map(len, pieces), default=0)):
-        for number, parts in enumerate(pieces):
+    cut = [pieces(call.text, 4, halves=answer.escaped) for call in answer.calls]
+    for turn in range(max(map(len, cut), default=0)):
+        for number, parts in enumerate(cut):
             if turn < len(parts):
                 yield chunk({"tool_calls": [{"index": number, "function": {"arguments": parts[turn]}}]})
     if answer.then != "end":

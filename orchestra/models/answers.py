@@ -10,7 +10,7 @@ from pydantic_ai.direct import model_request_stream
 from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.settings import ModelSettings
 
-from orchestra.core.errors import ModelError
+from orchestra.core.errors import ModelError, ModelUnavailable
 from orchestra.core.jsontext import Json
 from orchestra.core.model import Delta, ModelReply, ModelRequest
 from orchestra.models.connections import Access, LibraryModel, connections
@@ -65,6 +65,8 @@ async def answer(
                 if shown:
                     yield Delta(shown, "reasoning" if kind == "reasoning" else "text")
             response = stream.get()
+        if access.provider == "openai-responses" and not _ended(response):
+            raise ModelUnavailable(full_name, "the stream ended before the reply was complete")
         yield model_reply(response, request, model=full_name, provider=access.provider)
         return
     except UnexpectedModelBehavior as error:
@@ -73,6 +75,11 @@ async def answer(
         failure = converted(error, model=full_name, provider=access.provider, secrets=secrets)
     # Raised out here, so that no exception of the library (with its requests, headers and keys) hangs on as context.
     raise failure
+
+
+def _ended(response: library.ModelResponse) -> bool:
+    """Whether the stream said why it ended. In the Responses protocol the library takes a silent end for a good one."""
+    return bool(response.finish_reason or (response.provider_details or {}).get("finish_reason"))
 
 
 def _piece(event: library.ModelResponseStreamEvent) -> tuple[str, str]:

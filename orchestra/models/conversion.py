@@ -50,7 +50,9 @@ def request_messages(messages: Sequence[Message], *, system: str, apart: bool = 
                 asked = []
             names.update((call.id, call.name) for call in message.tool_calls)
             if parts := _response_parts(message, system):
-                out.append(library.ModelResponse(parts=parts, provider_name=system))
+                # An answer that the caller wrote is input. Under the provider's name the library would take it for one
+                # that the provider keeps, and go on from there.
+                out.append(library.ModelResponse(parts=parts, provider_name=None if apart else system))
         elif message.role == "tool":
             call_id = message.tool_call_id or ""
             asked.append(
