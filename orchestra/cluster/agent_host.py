@@ -153,6 +153,14 @@ class AgentHost:
                 "the host of this run died; without a session_id it is not known which of its tools have run, so it "
                 "was not started again",
             )
+        kept = call.request.conversation
+        if kept is not None and not kept.chained:
+            # A chain begins again at the same reply; a conversation may have the input, and open calls, already.
+            raise HostUnavailable(
+                self._settings.name,
+                f"the host of this run died; it is not known what of it the provider has in {kept.conversation_id!r}, "
+                "so it was not started again",
+            )
 
     async def learn(self, data: bytes | list[object]) -> None:
         """Take over by-value functions and resource factories: a pickled :class:`Bundle`, or a reference to it."""

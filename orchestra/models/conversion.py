@@ -181,10 +181,11 @@ def model_reply(response: library.ModelResponse, request: ModelRequest, *, model
     """The reply that a complete ``response`` is.
 
     A tool call without a name, or whose arguments are no JSON object (they were cut off, say), is left out: it could
-    neither be run nor stored. When nothing else is in the response, that is the failure of the call.
+    neither be run nor stored. When nothing else is in the response, that is the failure of the call; always in a
+    conversation that the provider keeps, since there the call would stand and wait for its result.
 
     Raises:
-        ModelError: the response holds malformed tool calls and nothing else.
+        ModelError: the response holds malformed tool calls and nothing else that could be gone on with.
     """
     answer = _Answer()
     taken = {call.id for message in request.messages for call in message.tool_calls}
@@ -201,15 +202,19 @@ def model_reply(response: library.ModelResponse, request: ModelRequest, *, model
             # A journal and the store know a call by run and call id, and some servers number calls from 0 in every
             # reply: an id that was there before would make the second call look like a repetition of the first.
             call_id = part.tool_call_id
+            if request.conversation is not None and call_id in taken:
+                answer.malformed.append(part.tool_name)  # the provider would not know its result by an id of ours
+                continue
             if not call_id or call_id in taken:
                 call_id = f"call_{request.call_number}_{len(answer.calls)}"
             taken.add(call_id)
             answer.calls.append(ToolCall(call_id, whole(part.tool_name), arguments))
     finish: FinishReason = _FINISH.get(response.finish_reason or "stop", "stop")
-    if answer.malformed and not answer.calls and not any(part.type == "text" for part in answer.parts):
+    usable = request.conversation is None and (answer.calls or any(part.type == "text" for part in answer.parts))
+    if answer.malformed and not usable:
         cut = " (the reply was cut off at the token limit)" if finish == "length" else ""
-        names = ", ".join(answer.malformed)
-        raise ModelError(model, f"the reply holds only malformed tool calls: {names}{cut}")
+        only = "only " if request.conversation is None else ""
+        raise ModelError(model, f"the reply holds {only}malformed tool calls: {', '.join(answer.malformed)}{cut}")
     if finish in ("stop", "tool_calls"):
         finish = "tool_calls" if answer.calls else "stop"
     message = Message("assistant", answer.content, tuple(answer.calls))

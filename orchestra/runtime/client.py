@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from orchestra.core.agent import Agent, Limits, OnBusy
-from orchestra.core.errors import InputError, RunNotFound, ServerConversationError
+from orchestra.core.errors import InputError, RunNotFound
 from orchestra.core.events import RunEvent
 from orchestra.core.jsontext import fault, loads
 from orchestra.core.messages import Input, Message, as_messages
@@ -30,6 +30,7 @@ from orchestra.runtime.function_ref import FunctionTable
 from orchestra.runtime.orphans import stored_request
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.sealed import Sealed
+from orchestra.runtime.server_conversation import asked_for
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import DefinitionStore
 from orchestra.store.pass_store import PassStore
@@ -176,18 +177,21 @@ class Client:
     ) -> RunResult:
         """Run one turn and wait for its end. How it ended is in the result; the same ``run_id`` again repeats nothing.
 
+        With ``conversation_id``, ``previous_response_id`` or ``auto_previous_response_id`` the provider keeps the
+        conversation, and only what is new is sent; ``result.last_response_id`` is the next ``previous_response_id``.
+
         Raises:
             UnknownName: no such agent.
             InputError: the input, the session id or the invocation state cannot be used.
             BlockScopeError: a block of scope user needs ``user_id``.
-            ServerConversationError: ``conversation_id`` and its neighbours, with a session or with a model that does
-                not keep conversations (none of this version does).
+            ServerConversationError: ``conversation_id`` and its neighbours, with a session, with each other, or with a
+                model whose provider does not keep conversations.
             SessionBusy: another run works on the session and ``on_busy`` is reject.
             HostUnavailable: no host could serve it; call again with the same ``run_id``.
         """
         request, sealed = await self._request(
             *(name, input, session_id, session, user_id, invocation_state, limits, on_busy, run_id),
-            _given(conversation_id, previous_response_id, auto_previous_response_id),
+            (conversation_id, previous_response_id, auto_previous_response_id),
         )
         result = await self.dispatcher.run(request, sealed)
         if session is not None:
@@ -216,7 +220,7 @@ class Client:
         """
         request, sealed = await self._request(
             *(name, input, session_id, session, user_id, invocation_state, limits, on_busy, run_id),
-            _given(conversation_id, previous_response_id, auto_previous_response_id),
+            (conversation_id, previous_response_id, auto_previous_response_id),
         )
         async with aclosing(self.dispatcher.stream(request, sealed)) as events:  # type: ignore[type-var]
             async for event in events:
@@ -275,16 +279,9 @@ class Client:
         limits: Limits | None,
         on_busy: OnBusy | None,
         run_id: str | None,
-        server_side: Sequence[str],
+        server_side: tuple[str | None, str | None, bool],
     ) -> tuple[RunRequest, Sealed | None]:
-        if server_side and (session is not None or session_id is not None):
-            # Two places would keep the same history: refused before anything is read.
-            raise ServerConversationError(
-                f"{' and '.join(server_side)} cannot be used together with a session: the provider keeps the history, "
-                "or Orchestra does"
-            )
-        if server_side:
-            raise ServerConversationError(f"{' and '.join(server_side)}: no model of this version keeps a conversation")
+        conversation = asked_for(*server_side, with_session=session is not None or session_id is not None)
         if session is not None and session_id is not None:
             raise InputError("give session_id= or session=, not both")
         messages = as_messages(input_)
@@ -305,6 +302,7 @@ class Client:
             limits=limits,
             on_busy=on_busy,
             needs_invocation_state=sealed is not None,
+            conversation=conversation,
         )
         if isinstance(session, SessionHandle):
             found = await session.open()
@@ -322,16 +320,6 @@ class Client:
         if result.session_id is None and result.status == "completed":
             keep_messages = isinstance(session, SessionHandle)
             await session.add_items([m if keep_messages else m.to_json(meta=False) for m in result.messages])
-
-
-def _given(conversation_id: str | None, previous_response_id: str | None, automatic: bool) -> list[str]:
-    """The names of the options that ask the provider to keep the conversation."""
-    given = {
-        "conversation_id": conversation_id is not None,
-        "previous_response_id": previous_response_id is not None,
-        "auto_previous_response_id": automatic,
-    }
-    return [name for name, there in given.items() if there]
 
 
 class SessionHandle:

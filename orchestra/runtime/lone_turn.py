@@ -9,6 +9,7 @@ from orchestra.core.events import RunStarted
 from orchestra.core.result import RunResult
 from orchestra.memory.state import StateValues
 from orchestra.runtime.journal import BlockWatch, NoJournal
+from orchestra.runtime.server_conversation import check_model
 from orchestra.runtime.turn import Turn
 from orchestra.store.thread_store import Wanted
 
@@ -31,6 +32,7 @@ async def run_alone(serving: Serving) -> RunResult:
     for block in found:
         host.caches.keep_block(block)
     loaded = serving.agent.defined().loaded
+    check_model(loaded.model, request.conversation)
     blocks = serving.agent.run_blocks(found)
     journal = BlockWatch(blocks) if ids else NoJournal()
     state = StateValues({})

@@ -21,6 +21,7 @@ from orchestra.core.model import Delta, ModelReply, ModelRequest, Usage
 from orchestra.core.result import RunResult, Status
 from orchestra.core.tokens import message_tokens, text_tokens
 from orchestra.runtime.journal import Journal
+from orchestra.runtime.server_conversation import after_replies, check_reply, last_response_id, unsent
 from orchestra.runtime.turn_context import TurnContext
 
 
@@ -121,8 +122,10 @@ class Turn:
         if known is not None:
             reply = ModelReply.from_json(loads(known))
         else:
-            request = await context.hooks.change("before_model", self.view())
-            reply = await self._ask(request)
+            view = self.view()
+            request = await context.hooks.change("before_model", view)
+            # A hook that makes a request anew decides what is said, not where: without this the provider would forget.
+            reply = await self._ask(replace(request, conversation=view.conversation))
             await context.hooks.call("after_model", reply)
             if reply.message.tool_calls:
                 failpoint("turn.replied")
@@ -144,6 +147,7 @@ class Turn:
                     reply = item
         if reply is None:
             raise ModelError(context.loaded.model.name, "the stream ended without a reply")
+        check_reply(context.loaded.model, request.conversation, reply, context.messages)
         return reply
 
     def view(self) -> ModelRequest:
@@ -153,15 +157,20 @@ class Turn:
         parts = [part for part in (render(context.blocks.ordered), agent.instructions) if part]
         system = (Message("system", "\n\n".join(parts)),) if parts else ()
         fixed = sum(text_tokens(part) for part in parts) + sum(message_tokens(message) for message in context.messages)
-        if agent.conversation.strategy == "full":
-            history = context.history(1 << 60)
+        kept = after_replies(context.request.conversation, context.replies)
+        shown: Sequence[Message]
+        if kept is not None and context.replies:
+            shown = unsent(context.messages)
+        elif agent.conversation.strategy == "full":
+            shown = self._merged(context.history(1 << 60))
         else:
-            history = context.history(history_budget(agent.context_tokens, fixed))
+            shown = self._merged(context.history(history_budget(agent.context_tokens, fixed)))
         return ModelRequest(
-            (*system, *self._merged(history)),
+            (*system, *shown),
             context.specs,
             agent.model_settings,
             call_number=context.calls_before + len(context.replies),
+            conversation=kept,
         )
 
     def _merged(self, history: Sequence[Message]) -> Sequence[Message]:
@@ -210,4 +219,5 @@ class Turn:
             session_id=context.request.session_id,
             turn=turn,
             host=host,
+            last_response_id=last_response_id(context.request.conversation, context.replies),
         )

@@ -1,4 +1,4 @@
-"""``session_input_callback`` shapes what is shown and never what is stored; server-side conversations are refused."""
+"""``session_input_callback`` shapes what is shown and never what is stored; a session goes with no server-side one."""
 
 from __future__ import annotations
 
@@ -48,5 +48,3 @@ async def test_s44_a_session_together_with_a_server_side_conversation_is_refused
             with pytest.raises(ServerConversationError, match=next(iter(option))):
                 await runtime.run("a", "hello", session_id="s", **option)  # type: ignore[arg-type]
         assert runtime.store.commands == before
-        with pytest.raises(ServerConversationError, match="no model of this version"):
-            await runtime.run("a", "hello", conversation_id="c")
