@@ -1,0 +1,150 @@
+"""When a pass is due: pure rules on counters, the same for the runtime and for experiments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What has happened in a session since its last pass (or since its beginning).
+
+    ``turns`` completed; ``tokens`` of new messages; ``idle`` seconds since the last message; ``compacting`` when a
+    compaction is about to happen. ``interval`` is what the last pass's :meth:`Trigger.interval_after` gave, 0 before.
+    """
+
+    turns: int
+    tokens: int = 0
+    idle: float = 0.0
+    compacting: bool = False
+    interval: int = 0
+
+
+class Trigger(Protocol):
+    """Says when a pass is due. Keeps no state: what it must remember is one number, the interval."""
+
+    @property
+    def label(self) -> str:
+        """For people and tables, such as ``every 5``."""
+
+    def due(self, counters: Counters) -> bool:
+        """Whether a pass is due. Never without a completed turn."""
+
+    def interval_after(self, counters: Counters, changes: int) -> int:
+        """The interval from now on, after a pass that took in ``counters`` and changed ``changes`` lines."""
+
+
+class _Steady:
+    """A trigger that learns nothing from its passes."""
+
+    def interval_after(self, counters: Counters, changes: int) -> int:
+        """Stays as it is."""
+        return counters.interval
+
+
+@dataclass(frozen=True, slots=True)
+class Never(_Steady):
+    """``off``."""
+
+    @property
+    def label(self) -> str:
+        """``off``."""
+        return "off"
+
+    def due(self, counters: Counters) -> bool:
+        """Never."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class EveryTurns(_Steady):
+    """After every ``turns`` completed turns."""
+
+    turns: int
+
+    @property
+    def label(self) -> str:
+        """``every 5``."""
+        return f"every {self.turns}"
+
+    def due(self, counters: Counters) -> bool:
+        """At the ``turns``-th turn since the last pass."""
+        return counters.turns >= self.turns
+
+
+@dataclass(frozen=True, slots=True)
+class EveryTokens(_Steady):
+    """When the new messages have at least ``tokens`` tokens."""
+
+    tokens: int
+
+    @property
+    def label(self) -> str:
+        """``tokens 4000``."""
+        return f"tokens {self.tokens}"
+
+    def due(self, counters: Counters) -> bool:
+        """Enough new tokens."""
+        return counters.turns > 0 and counters.tokens >= self.tokens
+
+
+@dataclass(frozen=True, slots=True)
+class WhenIdle(_Steady):
+    """When nothing has been said for ``seconds`` seconds and something is new."""
+
+    seconds: float
+
+    @property
+    def label(self) -> str:
+        """``idle 600s``."""
+        return f"idle {self.seconds:g}s"
+
+    def due(self, counters: Counters) -> bool:
+        """Quiet for long enough."""
+        return counters.turns > 0 and counters.idle >= self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeCompaction(_Steady):
+    """Before messages leave the prompt."""
+
+    @property
+    def label(self) -> str:
+        """``compaction``."""
+        return "compaction"
+
+    def due(self, counters: Counters) -> bool:
+        """A compaction is about to happen."""
+        return counters.turns > 0 and counters.compacting
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptive:
+    """Every ``min`` to ``max`` turns, by what passes find.
+
+    It starts at ``min``. A pass that changed nothing doubles the interval, up to ``max``; one that changed at least
+    half as many lines as it read turns (facts come thick) halves it, down to ``min``; after any other it stays.
+    """
+
+    min: int
+    max: int
+
+    @property
+    def label(self) -> str:
+        """``adaptive 1-25``."""
+        return f"adaptive {self.min}-{self.max}"
+
+    def due(self, counters: Counters) -> bool:
+        """At the end of the interval."""
+        return counters.turns >= self._clamped(counters.interval or self.min)
+
+    def interval_after(self, counters: Counters, changes: int) -> int:
+        """Twice, half or as long as it was."""
+        now = self._clamped(counters.interval or self.min)
+        if changes == 0:
+            return self._clamped(2 * now)
+        return self._clamped(now // 2) if 2 * changes >= counters.turns else now
+
+    def _clamped(self, interval: int) -> int:
+        return max(self.min, min(self.max, interval))
