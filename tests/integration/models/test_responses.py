@@ -124,3 +124,15 @@ async def test_a_client_without_a_stream_gets_the_same(serve: Callable[..., Open
         got = await client.responses.create(model="test-model", input="Weather?")
     assert (got.output_text, got.id, got.status) == ("Sunny.", "resp_1", "completed")
     assert said(server.responses.kept["resp_1"]) == ["user: Weather?", "assistant: Sunny.", "call forecast"]
+
+
+async def test_a_call_that_nothing_can_answer_is_no_reply_in_a_conversation(
+    serve: Callable[..., OpenAIServer],
+) -> None:
+    good, bad = Called("forecast", {"city": "Nara"}, "good"), Called("forecast", '{"city": "Na', "bad")
+    for calls in ((good, bad), (good, good)):
+        serve(Answer("Let me look.", calls))
+        with pytest.raises(ModelError, match="the reply holds malformed tool calls: forecast"):
+            await answered(model(NAME), going_on(Message("user", "Weather?")))
+        _, elsewhere = await answered(model(NAME), asked(tools=(FORECAST,)))
+        assert elsewhere.message.tool_calls[0].id == "good"
