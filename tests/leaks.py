@@ -11,7 +11,7 @@ KINDS = re.compile(
     r"|(?:def|attach|users|block|hist):[^\n]+"
     r"|(?:head|log|turns|state|pass|passes|retracted|snaps):[^|\n]+\|.+"
     r"|snap:[0-9a-f]{16}(?::log|:turns|:state|:block:.+)?"
-    r"|(?:passage|shelf|arch|userthreads):.+"
+    r"|(?:passage|shelf|arch|vset|vsetat|userthreads):.+"
     r"|session:.+|run:.+|op:.+|draft:\d+:.+|spent:\d+:.+",
     re.DOTALL,
 )

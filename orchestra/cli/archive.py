@@ -153,10 +153,10 @@ def with_passages(cluster: Path | None, work: Callable[[Passages], Awaitable[T]]
     from orchestra.memory.search.archive import LocalArchive
     from orchestra.store.connection import Store
 
-    model = cluster_of(cluster).embeddings.model
+    embeddings = cluster_of(cluster).embeddings
 
     async def command(store: Store) -> T:
-        archive = LocalArchive(store, model)
+        archive = await LocalArchive.open(store, embeddings)
         try:
             return await work(Passages(store, archive))
         finally:

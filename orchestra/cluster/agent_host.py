@@ -24,6 +24,7 @@ from orchestra.cluster.host_status import HostStatus
 from orchestra.cluster.ray_archive import RayArchive
 from orchestra.cluster.server_use import use_server
 from orchestra.core.errors import HostUnavailable, OrchestraError
+from orchestra.memory.search.archive import index_on
 from orchestra.runtime.definition import load_agent
 from orchestra.runtime.host import Host
 from orchestra.sleeptime.worker import SleepWorker
@@ -71,6 +72,7 @@ class AgentHost:
         url = await use_server(settings.redis, settings.data_dir, stack)
         store = await Store.open(url, settings.namespace)
         stack.push_async_callback(store.close)
+        await index_on(store, settings.embeddings.index)  # said now, not at the first search
         # What had this name before is dead, since Ray runs one actor at a time; its threads need not wait for the end
         # of its heartbeat. Should it run on for a while (its node was cut off), its writes are fenced.
         hosts = HostStore(store)

@@ -32,7 +32,7 @@ class ArchiveActor:
             url = await use_server(settings.redis, settings.data_dir, stack)
             store = await Store.open(url, settings.namespace)
             stack.push_async_callback(store.close)
-            archive = LocalArchive(store, settings.embeddings.model)
+            archive = await LocalArchive.open(store, settings.embeddings)
             stack.push_async_callback(archive.close)
             self._stack = stack.pop_all()
         return archive

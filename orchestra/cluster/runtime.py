@@ -16,7 +16,7 @@ from orchestra.cluster.host_status import HostStatus
 from orchestra.cluster.server_use import use_server
 from orchestra.core.agent import Agent
 from orchestra.core.cluster import ClusterConfig
-from orchestra.memory.search.archive import Archive, LocalArchive, say_without
+from orchestra.memory.search.archive import Archive, LocalArchive, index_on, say_without
 from orchestra.memory.search.embedder import find
 from orchestra.memory.snapshots import Snapshots
 from orchestra.memory.workspace import WorkspaceStore
@@ -94,6 +94,7 @@ class Runtime(Client):
             self.redis_url = url = await use_server(self.config.redis, self.config.data_dir, stack)
             store = await Store.open(url, self.config.namespace)
             stack.push_async_callback(store.close)
+            await index_on(store, self.config.embeddings.index)  # before Ray is started, which takes seconds
             functions = FunctionTable()
             dispatcher, archive = await self._dispatcher(store, functions, stack)
             snapshots = Snapshots(store, WorkspaceStore.of(self.config), ttl=self.config.snapshots.ttl)
@@ -116,7 +117,7 @@ class Runtime(Client):
 
             self._ray, on_ray = await join(self.config, store, functions, lambda: self.resources, stack)
             return self._ray, on_ray
-        archive = LocalArchive(store, self.config.embeddings.model)
+        archive = await LocalArchive.open(store, self.config.embeddings)
         stack.push_async_callback(archive.close)
         hosts = self.config.hosts
         host = Host(

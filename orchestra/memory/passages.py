@@ -128,6 +128,13 @@ class Passages:
         found = await self._store.get([passage_id])
         return bool(found) and await self._store.delete(found[0])
 
+    async def clear(self, agent: str) -> int:
+        """Delete all passages of an agent, those of its users too; how many. 500 a command.
+
+        Twice is fine, and so is a name that is registered no more. Killed in between: call it again for the rest.
+        """
+        return sum([await self._store.clear(owner) for owner in await self._store.owners(check_agent(agent))])
+
     async def reindex(self) -> int:
         """Make all vectors anew with the configured model; how many passages there are."""
         return await self.archive.reindex()

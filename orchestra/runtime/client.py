@@ -85,7 +85,11 @@ class Client:
         return await self._definitions.names()
 
     async def delete_agent(self, name: str, *, cascade: bool = False) -> None:
-        """Forget an agent and its sleep-time agent; ``cascade`` deletes the blocks that only it used. Twice is fine."""
+        """Forget an agent and its sleep-time agent. Twice is fine, and finishes what was interrupted.
+
+        ``cascade`` deletes the blocks that only it used, and all its passages in the archive, those of its users too.
+        Without it they stay: an agent that is registered under this name again finds them.
+        """
         mine = await self.blocks.list(agent=name) if cascade else []
         sole = [block.id for block in mine if set(await self.blocks.agents(block.id)) <= {name, f"{name}-sleeptime"}]
         if cascade:
@@ -93,6 +97,8 @@ class Client:
         await self._definitions.delete(name)
         for block_id in sole:
             await self.blocks.delete(block_id)
+        if cascade:  # after the definition: no turn that begins now can add any
+            await self.passages.clear(name)
 
     def resource(self, name: str, factory: Callable[[], object]) -> None:
         """Register a factory for what cannot travel; each host opens it once, at its first use by ``ctx.resource``."""

@@ -113,7 +113,7 @@ class Store:
             async with asyncio.timeout(self._seconds):
                 yield
 
-    async def run(self, name: str, keys: Sequence[str], arguments: Sequence[str | int | float]) -> Answer:
+    async def run(self, name: str, keys: Sequence[str], arguments: Sequence[str | int | float | bytes]) -> Answer:
         """Call one script. Its answer is an array whose first item is the status."""
         made = script(name)
         self.commands += 1
@@ -124,7 +124,7 @@ class Store:
                 answer = await self.redis.eval(made.text, len(keys), *keys, *arguments)
         return cast("Answer", answer)
 
-    async def read(self, command: str, *arguments: str | int | float) -> object:
+    async def read(self, command: str, *arguments: str | int | float | bytes) -> object:
         """Call one command that only reads."""
         self.commands += 1
         async with self.answered():
@@ -148,6 +148,13 @@ class Store:
         found = cast("list[tuple[str, float]]", answer)
         return [(str(member), float(score)) for member, score in found]
 
+    async def lacks(self, *commands: str) -> list[str]:
+        """Those of the commands that the server does not have."""
+        async with self.answered():
+            # As one word: the client library's own reading of this answer fails at a command that is not there.
+            found = cast("list[object]", await self.redis.execute_command("COMMAND INFO", *commands))  # type: ignore[no-untyped-call]
+        return [name for name, item in zip(commands, found, strict=True) if not item]
+
     async def now(self) -> float:
         """The server's clock, in Unix milliseconds."""
         time = cast("list[str]", await self.read("TIME"))
@@ -157,12 +164,7 @@ class Store:
         async with self.answered():
             try:
                 info = cast("Mapping[str, object]", await self.redis.info("server"))
-                found = cast(
-                    "Mapping[str, object]",
-                    await self.redis.execute_command(  # type: ignore[no-untyped-call]
-                        "COMMAND", "INFO", *NEEDED
-                    ),
-                )
+                lacking = await self.lacks(*NEEDED)
                 schema = await self.redis.set(self.keys.schema, SCHEMA, nx=True, get=True)
             except exceptions.AuthenticationError as error:
                 raise StoreIncompatible(self.address, f"it refuses the login: {error}") from None
@@ -172,7 +174,6 @@ class Store:
         numbers = tuple(int(part) for part in version.split(".")[:2])
         if numbers < OLDEST_SERVER:
             raise StoreIncompatible(self.address, f"it is version {version}; Redis 7.0 or newer, or Valkey, is needed")
-        lacking = [name for name in NEEDED if name not in found]
         if lacking:
             raise StoreIncompatible(self.address, f"it lacks the commands {', '.join(lacking)}")
         if isinstance(schema, str) and int(schema) > SCHEMA:

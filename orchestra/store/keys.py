@@ -122,3 +122,11 @@ class Keys:
     def changes(self, owner: str) -> str:
         """STREAM, ids ``n-0``: which passages of one owner changed, the last 10,000 changes."""
         return f"{self.prefix}arch:{owner}"
+
+    def vectors(self, owner: str) -> str:
+        """VECTOR SET of the passages of one owner, where the server searches them (``embeddings.index``)."""
+        return f"{self.prefix}vset:{owner}"
+
+    def vectored(self, owner: str) -> str:
+        """HASH edition, born, last: of which vectors the vector set is, and up to which change it is complete."""
+        return f"{self.prefix}vsetat:{owner}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from orchestra.core.errors import EmbeddingMismatch, InputError, UnknownName
+from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import dumps, loads
 from orchestra.core.passages import Passage
 from orchestra.store.connection import Store
@@ -89,7 +90,7 @@ class PassageStore:
     async def change(self, passage: Passage, fields: Mapping[str, str]) -> None:
         """Change the text or the tags. Raises :class:`UnknownName`."""
         k, owner = self.store.keys, owner_of(passage.agent, passage.user_id)
-        keys = [k.passage(passage.id), k.shelf(owner), k.changes(owner)]
+        keys = [k.passage(passage.id), k.shelf(owner), k.changes(owner), k.vectors(owner)]
         flat = [part for item in fields.items() for part in item]
         if (await self.store.run("reshelve", keys, ["update", passage.id, *flat]))[0] == "UNKNOWN":
             raise UnknownName("passage", passage.id)
@@ -97,8 +98,19 @@ class PassageStore:
     async def delete(self, passage: Passage) -> bool:
         """Delete it; whether it was there."""
         k, owner = self.store.keys, owner_of(passage.agent, passage.user_id)
-        keys = [k.passage(passage.id), k.shelf(owner), k.changes(owner)]
+        keys = [k.passage(passage.id), k.shelf(owner), k.changes(owner), k.vectors(owner)]
         return (await self.store.run("reshelve", keys, ["delete", passage.id]))[0] == "OK"
+
+    async def clear(self, owner: str) -> int:
+        """Delete all passages of an owner, 500 a command; how many. Killed in between: call it again for the rest."""
+        k, gone, left = self.store.keys, 0, 1
+        while left:
+            ids = cast("list[str]", await self.store.read("ZRANGE", k.shelf(owner), 0, BATCH - 1))
+            keys = [k.shelf(owner), k.changes(owner), k.archives, k.vectored(owner), k.vectors(owner)]
+            answer = await self.store.run("unshelve", [*keys, *(k.passage(one) for one in ids)], [owner, *ids])
+            gone, left = gone + len(ids), int(cast("int", answer[1]))
+            failpoint("archive.clearing")
+        return gone
 
     async def get(self, ids: Sequence[str]) -> list[Passage]:
         """Those of the passages that exist, in the order of ``ids``."""
@@ -124,9 +136,10 @@ class PassageStore:
             out.extend(cast("list[list[str | None]]", answer[1]))
         return out
 
-    async def owners(self) -> list[str]:
-        """All owners that have had passages, sorted."""
-        return sorted(cast("set[str]", await self.store.read("SMEMBERS", self.store.keys.archives)))
+    async def owners(self, agent: str | None = None) -> list[str]:
+        """All owners that have had passages, or those of one agent: itself and its users; sorted."""
+        found = sorted(cast("set[str]", await self.store.read("SMEMBERS", self.store.keys.archives)))
+        return found if agent is None else [one for one in found if one.partition("|")[0] == agent]
 
     async def any(self, owners: Sequence[str]) -> bool:
         """Whether one of the owners has a passage."""

@@ -1,4 +1,4 @@
-"""The archive and recall, cases B21 to B24 and B26 of the conformance list; by meaning and by words."""
+"""The archive and recall, cases B21 to B24 and B26 of the conformance list; by meaning in both indexes, by words."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from orchestra.memory.recall import ConversationSearch
 from orchestra.memory.search.archive import LocalArchive
 from orchestra.memory.sessions import Session
 from orchestra.store.connection import Store
+from tests.indexes import index_or_skip
 
 
-@pytest.fixture(params=["tests.meanings:make", "none"], ids=["meaning", "words"])
+@pytest.fixture(params=["scan", "vectorset", "words"])
 async def archive(request: pytest.FixtureRequest, each_store: Store) -> AsyncIterator[LocalArchive]:
-    made = LocalArchive(each_store, request.param)
+    if request.param == "words":
+        made = LocalArchive(each_store, "none")
+    else:
+        made = LocalArchive(each_store, "tests.meanings:make", index=await index_or_skip(each_store, request.param))
     yield made
     await made.close()
 
@@ -47,6 +51,12 @@ async def test_b21_tags(passages: Passages) -> None:
     assert await found(["Red"]) == []
     assert await found(["re"]) == []
     assert await found([]) == ["boat both", "boat red", "boat reddish"]
+    odd = ['"', "\\", "a' or .at > 0 or 'b", '"] }', "배", "é"]
+    await passages.insert("a", "boat odd", odd)
+    assert await found(odd, "all") == ["boat odd"]
+    for tag in odd:
+        assert await found([tag]) == ["boat odd"]
+    assert await found(["\\\\"]) == []
     assert (await passages.update(both.id, tags=[])).tags == ()
     assert await found(["red"]) == ["boat red"]
 

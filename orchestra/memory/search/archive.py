@@ -6,15 +6,17 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import Literal, Protocol
 
-from orchestra.core.errors import OrchestraError
+from orchestra.core.cluster import EmbeddingsConfig
+from orchestra.core.errors import OrchestraError, StoreIncompatible
 from orchestra.core.passages import Page, PassageHit, PassageQuery, RecallQuery, Utterance
 from orchestra.memory.search.embedder import Embeddings, Source
-from orchestra.memory.search.passage_search import PassageSearch
+from orchestra.memory.search.passage_search import Index, PassageSearch
 from orchestra.memory.search.recall_search import RecallSearch
 from orchestra.store.connection import Store
 from orchestra.store.passage_store import owner_of
+from orchestra.store.vector_sets import COMMANDS
 
 CACHE_BYTES = 512 << 20
 _log = logging.getLogger("orchestra")
@@ -44,15 +46,40 @@ class Archive(Protocol):
         """Make all vectors anew with the configured model; how many passages there are."""
 
 
+async def index_on(store: Store, wanted: Literal["scan", "vectorset", "auto"]) -> Index:
+    """Who searches the vectors, of what the configuration wants.
+
+    Raises:
+        StoreIncompatible: ``vectorset``, and the server has none.
+    """
+    if wanted == "scan":
+        return "scan"
+    lacking = await store.lacks(*COMMANDS)
+    if not lacking:
+        return "vectorset"
+    if wanted == "auto":
+        return "scan"
+    raise StoreIncompatible(
+        store.address,
+        f"embeddings.index is vectorset and it has no vector sets (it lacks {', '.join(lacking)}): "
+        "use Redis 8 or newer by redis.url, or set embeddings: {index: scan}",
+    )
+
+
 class LocalArchive:
     """The archive within this process. Owner: the event loop that uses it. ``bound``: bytes of its caches."""
 
-    def __init__(self, store: Store, model: str = "none", *, bound: int = CACHE_BYTES) -> None:
+    def __init__(self, store: Store, model: str = "none", *, index: Index = "scan", bound: int = CACHE_BYTES) -> None:
         self.embeddings = Embeddings(model)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
-        self._passages = PassageSearch(store, self.embeddings, self._thread, bound // 2)
+        self._passages = PassageSearch(store, self.embeddings, self._thread, bound // 2, index)
         self._recall = RecallSearch(store, self.embeddings, self._thread, bound // 2)
         self._tasks: set[asyncio.Task[Sequence[object]]] = set()
+
+    @classmethod
+    async def open(cls, store: Store, config: EmbeddingsConfig) -> LocalArchive:
+        """As the configuration has it. Raises :class:`StoreIncompatible` for an index that the server lacks."""
+        return cls(store, config.model, index=await index_on(store, config.index))
 
     async def search(self, query: PassageQuery) -> Page[PassageHit]:
         """Passages of the agent and of the user."""

@@ -1,35 +1,42 @@
-"""Searching the archive: shelves in memory that are brought up to date from Redis at each search."""
+"""Searching the archive: shelves, here or in the server, that are brought up to date at each search."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import Literal
+from contextlib import suppress
+from typing import Literal, TypeAlias
 
 from orchestra.core.errors import EmbeddingMismatch
 from orchestra.core.passages import MAX_RESULTS, Page, PassageHit, PassageQuery
 from orchestra.memory.search.embedder import BATCH, Embedder, Embeddings
 from orchestra.memory.search.filters import Filter
-from orchestra.memory.search.on_thread import on_thread
 from orchestra.memory.search.ranking import Ranking, Rankings, fused
 from orchestra.memory.search.recent import Recent
-from orchestra.memory.search.shelf import Shelf
+from orchestra.memory.search.set_shelf import SetShelf
+from orchestra.memory.search.shelf import Shelf, ShelfMoved
 from orchestra.store.connection import Store
 from orchestra.store.passage_store import Change, Identity, PassageStore, owner_of
+from orchestra.store.vector_sets import VectorSets
 
 CHUNK = 500
+Index: TypeAlias = Literal["scan", "vectorset"]
+AnyShelf: TypeAlias = Shelf | SetShelf
 
 
 class PassageSearch:
-    """Owner: one event loop; the computing happens on ``thread``, one piece at a time.
+    """Owner: one event loop; the computing happens on ``thread``, one piece at a time. ``index``: who searches vectors.
 
     A search asks Redis what has changed (one command), so it sees every passage that was added before it began, by
     whichever process. A passage without a vector gets one then, and it is stored for all.
     """
 
-    def __init__(self, store: Store, embeddings: Embeddings, thread: Executor, bound: int) -> None:
+    def __init__(
+        self, store: Store, embeddings: Embeddings, thread: Executor, bound: int, index: Index = "scan"
+    ) -> None:
         self._store, self._embeddings, self._thread = PassageStore(store), embeddings, thread
-        self._shelves: Recent[Shelf] = Recent(bound)
+        self._sets = VectorSets(store) if index == "vectorset" else None
+        self._shelves: Recent[AnyShelf] = Recent(bound)
         self._edition = 0
         self._rankings = Rankings()
 
@@ -62,12 +69,17 @@ class PassageSearch:
     async def _ranked(self, query: PassageQuery) -> Ranking:
         if not self._embeddings.loaded and not await self._store.any(_owners(query)):
             return []  # not worth the ten seconds that loading a model takes
-        shelves = await self.refreshed(_owners(query))
         only = Filter(tuple(query.tags), query.tag_match_mode, query.span)
-        vector: object = None
-        if await self._embeddings.embedder() is not None:
-            vector = await self._embeddings.query(query.text)
-        rankings = [await on_thread(self._thread, shelf.ranked, query.text, vector, only) for shelf in shelves]
+        while True:
+            shelves = await self.refreshed(_owners(query))
+            vector: object = None
+            if await self._embeddings.embedder() is not None:
+                vector = await self._embeddings.query(query.text)
+            try:
+                rankings = [await shelf.ranked(query.text, vector, only) for shelf in shelves]
+                break
+            except ShelfMoved:
+                continue
         if len(rankings) == 1:
             return rankings[0]
         if vector is None:  # the weights of words differ from shelf to shelf, so only their ranks can be compared
@@ -75,7 +87,7 @@ class PassageSearch:
         both = [item for ranking in rankings for item in ranking]
         return sorted(both, key=lambda item: -item[1])[:MAX_RESULTS]
 
-    async def refreshed(self, owners: Sequence[str]) -> list[Shelf]:
+    async def refreshed(self, owners: Sequence[str]) -> list[AnyShelf]:
         """The shelves of the owners as they are now, with a vector for each passage."""
         embedder = await self._embeddings.embedder()
         while True:
@@ -91,12 +103,17 @@ class PassageSearch:
             if not behind:
                 return shelves
             for shelf in behind:
-                await self._catch_up(shelf, embedder)
+                with suppress(ShelfMoved):  # looked at again above
+                    await self._catch_up(shelf)
             self._shelves.trim()
 
-    def _shelf(self, owner: str, embedder: Embedder | None) -> Shelf:
-        dimension = 0 if embedder is None else embedder.dimension
-        return self._shelves.get(owner, lambda: Shelf(owner, self._edition, dimension))
+    def _shelf(self, owner: str, embedder: Embedder | None) -> AnyShelf:
+        def make() -> AnyShelf:
+            if self._sets is not None and self._edition:
+                return SetShelf(owner, self._edition, self._sets)
+            return Shelf(owner, self._edition, 0 if embedder is None else embedder.dimension, self._thread)
+
+        return self._shelves.get(owner, make)
 
     async def _edition_of(self, identity: Identity, embedder: Embedder | None, changes: dict[str, Change]) -> int:
         if embedder is None:
@@ -109,30 +126,32 @@ class PassageSearch:
             )
         return identity.edition
 
-    async def _catch_up(self, shelf: Shelf, embedder: Embedder | None) -> None:
+    async def _catch_up(self, shelf: AnyShelf) -> None:
         async with shelf.lock:
-            _, changes = await self._store.changes({shelf.owner: shelf.last})
+            known = await shelf.known()
+            _, changes = await self._store.changes({shelf.owner: known})
             change = changes[shelf.owner]
-            if not change.anew and change.last == shelf.last:
+            if not change.anew and change.last == known:
+                shelf.last = known
                 return  # another search has done it meanwhile
             ids: Sequence[str] = change.ids
             if change.anew:
                 # What is added after the number was read and before the ids are is told again: taking it over twice is
                 # the same as once.
-                await on_thread(self._thread, shelf.clear)
+                await shelf.clear()
                 ids = await self._store.ids(shelf.owner)
             for first in range(0, len(ids), CHUNK):
                 changed = await self._store.load(ids[first : first + CHUNK])
-                lacking = await on_thread(self._thread, shelf.apply, changed)
+                lacking = await shelf.apply(changed)
                 for start in range(0, len(lacking), BATCH):
                     some = lacking[start : start + BATCH]
                     vectors = await self._embeddings.texts([text for _, _, text in some])
                     pairs = list(zip((key for key, _, _ in some), vectors, strict=True))
-                    texts = await on_thread(self._thread, shelf.place, changed, pairs)
+                    texts = await shelf.place(changed, pairs)
                     made = [(key, version, text) for (key, version, _), text in zip(some, texts, strict=True)]
                     if not await self._store.embedded(shelf.edition, made):
                         return  # given another model meanwhile: `last` stays, and the edition is looked at again
-            shelf.last = change.last
+            await shelf.complete(change.last)
 
     async def reindex(self) -> int:
         """Make all vectors anew with the model of the configuration; how many passages there are.

@@ -1,7 +1,15 @@
 -- Who holds a shelf in memory learns of a change by a stream whose ids count up by one: a gap says "load it anew".
+-- A new stream begins at the clock's microseconds: when a shelf was deleted and somebody shelves again, no number comes
+-- twice, so a process that still holds the deleted shelf cannot take itself for up to date.
 local function changed(key, id)
   local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
-  local n = last and tonumber(string.match(last[1], '^%d+')) + 1 or 1
+  local n
+  if last then
+    n = tonumber(string.match(last[1], '^%d+')) + 1
+  else
+    local t = redis.call('TIME')
+    n = t[1] * 1000000 + t[2]
+  end
   redis.call('XADD', key, 'MAXLEN', '~', 10000, string.format('%.0f', n) .. '-0', 'id', id)
 end
 

@@ -12,8 +12,10 @@ from orchestra.core.errors import EmbeddingMismatch, EmbeddingsUnavailable, Inpu
 from orchestra.memory.passages import Passages
 from orchestra.memory.search import embedder
 from orchestra.memory.search.archive import LocalArchive
+from orchestra.memory.search.passage_search import Index
 from orchestra.store.connection import Store
 from orchestra.store.passage_store import PassageStore
+from tests.indexes import INDEXES, index_or_skip
 from tests.meanings import MeaningEmbedder
 from tests.waiting import until
 
@@ -21,13 +23,18 @@ MODEL = "tests.meanings:make"
 Opened = Callable[..., Passages]
 
 
+@pytest.fixture(params=INDEXES)
+async def index(request: pytest.FixtureRequest, each_store: Store) -> Index:
+    return await index_or_skip(each_store, request.param)
+
+
 @pytest.fixture
-async def opened(each_store: Store) -> AsyncIterator[Opened]:
+async def opened(each_store: Store, index: Index) -> AsyncIterator[Opened]:
     """Archives of this test, as processes with caches of their own would have them."""
     made: list[LocalArchive] = []
 
     def make(model: str = MODEL) -> Passages:
-        made.append(LocalArchive(each_store, model))
+        made.append(LocalArchive(each_store, model, index=index))
         return Passages(each_store, made[-1])
 
     yield make

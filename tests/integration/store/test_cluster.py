@@ -16,6 +16,7 @@ from orchestra.runtime.client import Client
 from orchestra.store.connection import Store
 from orchestra.store.pass_store import PassStore
 from orchestra.store.passage_store import PassageStore
+from orchestra.store.vector_sets import VectorSets
 from orchestra.testing import FunctionModel, ScriptedModel, call, reply
 from tests.hosts import Machines
 from tests.integration.store.cluster import Cluster
@@ -27,7 +28,7 @@ from tests.waiting import until
 # fifteen: these two are called by hand. Session objects that stand on their own have keys of their own.)
 CALLED = """
     amend attach beat begin claim commit create define draft edit fail forget fork journal load publish restore
-    snapshot unsnap
+    snapshot unsnap shelve reshelve changes embeddings embedded passages unshelve vectors
 """
 REACHED = set(CALLED.split())
 
@@ -102,7 +103,10 @@ async def archive_work(runtime: Client) -> None:
     assert await runtime.recall("a", user_id="ana").search("anything") == []
     passages = PassageStore(runtime.store)
     assert await passages.embedded(await passages.identify("m", 1), [(one.id, 1, "AAAAAA==")])
+    # The server has no vector sets; what the script does with its keys before it adds to one can be seen all the same.
+    assert (await VectorSets(runtime.store).put("a|ana", 1, "", last=1))[0] == "ok"
     assert await runtime.passages.delete(one.id)
+    await runtime.passages.insert("a", "the boat is green")
 
 
 async def in_namespace(url: str, name: str, used: set[str]) -> None:
