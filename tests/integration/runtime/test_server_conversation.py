@@ -245,3 +245,23 @@ async def test_the_whole_way_over_http(runtime: Runtime, provider: OpenAIServer)
         *("user: What did I ask?", "assistant: You asked for Nara and Kyoto."),
     ]
     assert provider.faults == []
+
+
+async def test_what_a_run_said_that_stopped_can_be_put_in_front_of_the_next_input(
+    runtime: Runtime, provider: OpenAIServer
+) -> None:
+    agent = Agent(name="a", model="openai-responses:gpt-test", tools=(forecast,))
+    await runtime.register(agent)
+    try:
+        stopped = await runtime.run("a", "Weather?", auto_previous_response_id=True, limits=Limits(model_calls=1))
+        assert (stopped.status, stopped.last_response_id) == ("limit", None)
+        again = [*stopped.messages, Message("user", "So?")]
+        result = await runtime.run("a", again, auto_previous_response_id=True)
+    finally:
+        await close_connections()
+    assert (result.status, result.output, result.last_response_id) == ("completed", "Sunny in both.", "resp_2")
+    assert said(provider.responses.kept["resp_2"]) == [
+        *("user: Weather?", "call forecast", "call forecast", "result sunny in Nara", "result sunny in Kyoto"),
+        *("user: So?", "assistant: Sunny in both."),
+    ]
+    assert provider.faults == []
