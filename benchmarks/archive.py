@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from orchestra.core.passages import MAX_RESULTS
+from orchestra.core.passages import MAX_RESULTS, Passage
 from orchestra.core.span import Span
 from orchestra.memory.passages import Passages
 from orchestra.memory.search.archive import LocalArchive
@@ -160,12 +160,7 @@ async def measure(url: str, count: int, rounds: int, console: Console) -> None:
     first = LocalArchive(store, "benchmarks.archive:cached")
     passages = Passages(store, first)
     start = time.perf_counter()
-    groups = [texts[number::4] for number in range(4)]
-    for number, group in enumerate(groups):  # a quarter has each tag, an eighth two; they spread over 400 days
-        for piece in range(0, len(group), 80):
-            tags = [TAGS[number], *([TAGS[(number + 1) % 4]] if piece % 160 == 0 else [])]
-            day = FIRST_DAY + DAY * (piece % 400)
-            await passages.insert_many("bench", group[piece : piece + 80], tags, created_at=day)
+    await inserted(passages, texts)
     took = time.perf_counter() - start
     table.add_row("insert, 80 a command", f"{count / took:,.0f} passages/s")
     start = time.perf_counter()
@@ -185,6 +180,7 @@ async def measure(url: str, count: int, rounds: int, console: Console) -> None:
     await passages.search("bench", QUERIES[0])
     table.add_row("a new process loads all from Redis", f"{time.perf_counter() - start:.1f} s")
     (shelf,) = archive._passages._shelves.values()
+    assert isinstance(shelf, Shelf)
     table.add_row("memory for it", f"{megabytes() - before:.0f} MB more, matrix and index {shelf.size / 1e6:.0f} MB")
 
     half_year = Span(FIRST_DAY + 100 * DAY, FIRST_DAY + 300 * DAY)
@@ -210,6 +206,70 @@ async def measure(url: str, count: int, rounds: int, console: Console) -> None:
     await words(store, rounds, table)
     await store.close()
     console.print(table)
+
+
+async def inserted(passages: Passages, texts: Sequence[str]) -> None:
+    """A quarter has each tag, an eighth two; they spread over 400 days."""
+    groups = [texts[number::4] for number in range(4)]
+    for number, group in enumerate(groups):
+        for piece in range(0, len(group), 80):
+            tags = [TAGS[number], *([TAGS[(number + 1) % 4]] if piece % 160 == 0 else [])]
+            day = FIRST_DAY + DAY * (piece % 400)
+            await passages.insert_many("bench", group[piece : piece + 80], tags, created_at=day)
+
+
+async def vector_sets(url: str, count: int, rounds: int, console: Console) -> None:
+    """The same passages where the server searches them (``embeddings: {index: vectorset}``)."""
+    texts = corpus(count)
+    matrix = vectors_of(texts, Path(os.environ["ARCHIVE_CACHE"]), console.print)
+    store = await Store.open(url, "bench")
+    archive = LocalArchive(store, "benchmarks.archive:cached", index="vectorset")
+    passages = Passages(store, archive)
+    table = Table("vector sets", "measured", box=None, pad_edge=False)
+    await inserted(passages, texts)
+    plain = int((await store.redis.info("memory"))["used_memory"])
+    start = time.perf_counter()
+    await passages.search("bench", QUERIES[0])
+    took = time.perf_counter() - start
+    table.add_row("vectors stored and put into the set", f"{count / took:,.0f} passages/s")
+    used = int(str(await store.read("MEMORY", "USAGE", store.keys.vectors("bench"))))
+    table.add_row("memory of the server: passages, set", f"{plain / 1e6:.0f} MB, {used / 1e6:.0f} MB")
+    wanted = (
+        ("whole search, known query vector, no filter", {}),
+        ("the same, one tag", {"tags": ["home"]}),
+        ("the same, one tag and 200 days", {"tags": ["home"], "start_date": "2024-02-22", "end_date": "2024-09-08"}),
+    )
+    for name, given in wanted:
+        p50, p95 = await awaited(lambda n, given=given: passages.search("bench", texts[n], **given), rounds)  # type: ignore[misc]
+        table.add_row(name, f"{p50:.2f} ms, p95 {p95:.2f}")
+    ids = await by_text(passages)
+    tagged = {one.id for one in await passages_with(passages, "home")}
+    embedded = load(find("auto")).embed(QUERIES)
+    for name, tags in (("recall@10 against brute force", None), ("the same, one tag", ["home"])):
+        hits = 0
+        for query, vector in zip(QUERIES, embedded, strict=True):
+            scores = -(matrix.astype(np.float64) @ vector.astype(np.float64))
+            ranked = [ids[texts[row]] for row in np.argsort(scores)]
+            if tags:
+                ranked = [one for one in ranked if one in tagged]
+            found = await passages.search("bench", query, tags)
+            hits += len({hit.passage.id for hit in found} & set(ranked[:10]))
+        table.add_row(name, f"{hits / (10 * len(QUERIES)):.4f}")
+    await archive.close()
+    await store.close()
+    console.print(table)
+
+
+async def passages_with(passages: Passages, tag: str) -> list[Passage]:
+    """All passages that have the tag."""
+    out: list[Passage] = []
+    cursor = None
+    while True:
+        page = await passages.list("bench", limit=1000, cursor=cursor)
+        out += [one for one in page if tag in one.tags]
+        if page.cursor is None:
+            return out
+        cursor = page.cursor
 
 
 def scan(shelf: Shelf, queries: NDArray[np.float32], only: Filter, rounds: int) -> tuple[float, float]:
@@ -267,17 +327,18 @@ def main() -> None:
     os.environ |= {"ARCHIVE_PASSAGES": str(given.passages), "ARCHIVE_CACHE": str(given.cache)}
     console = Console()
     vectors_of(corpus(given.passages), given.cache, console.print)
-    path = binary("valkey")
-    assert path is not None
-    server = Server(path)
-    try:
-        console.print(
-            f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, numpy {np.__version__}"
-        )
-        asyncio.run(measure(server.url, given.passages, given.rounds, console))
-        console.print(f"most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB")
-    finally:
-        server.stop()
+    console.print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, numpy {np.__version__}")
+    for kind, work in (("valkey", measure), ("redis8", vector_sets)):
+        path = binary(kind)
+        if path is None:
+            console.print(f"no {kind} here: left out")
+            continue
+        server = Server(path)
+        try:
+            asyncio.run(work(server.url, given.passages, given.rounds, console))
+        finally:
+            server.stop()
+    console.print(f"most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB")
 
 
 if __name__ == "__main__":
