@@ -71,6 +71,14 @@ class Keys:
         """LIST of sequence numbers that were popped after a pass had seen them."""
         return f"{self.prefix}retracted:{thread}"
 
+    def context(self, thread: str) -> str:
+        """HASH: what was decided about the prompt: summary, what was pruned, pinned blocks, the last call, flushes."""
+        return f"{self.prefix}context:{thread}"
+
+    def offload(self, thread: str) -> str:
+        """HASH reference → a tool result that was too large for a prompt."""
+        return f"{self.prefix}offload:{thread}"
+
     def spent(self, agent: str, day: int) -> str:
         """Tokens that an agent's passes used on one day (days since 1970, UTC); expires two days later."""
         return f"{self.prefix}spent:{day}:{agent}"
@@ -100,7 +108,7 @@ class Keys:
         return f"{self.prefix}op:{operation_id}"
 
     def snapshot(self, snapshot_id: str, part: str = "") -> str:
-        """HASH: a snapshot; with ``part`` (log, turns, state, ``block:<id>``) what it copied. Ids hold no colon."""
+        """HASH: a snapshot; with ``part`` (log, context, ``block:<id>``, …) what it copied. Ids hold no colon."""
         return f"{self.prefix}snap:{snapshot_id}{':' if part else ''}{part}"
 
     def snapshots(self, thread: str) -> str:

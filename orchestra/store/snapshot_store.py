@@ -13,6 +13,7 @@ from orchestra.store.block_store import HISTORY, block_from
 from orchestra.store.connection import Store
 from orchestra.store.thread_store import MEMO_SECONDS
 
+PARTS = ("", "log", "turns", "state", "context", "offload")
 Made: TypeAlias = Literal["OK", "MOVED"]
 
 
@@ -96,6 +97,8 @@ class SnapshotStore:
                     k.log(thread),
                     k.turns(thread),
                     k.state(thread),
+                    k.context(thread),
+                    k.offload(thread),
                     k.attach(agent),
                     k.snapshots(thread),
                 ),
@@ -177,7 +180,7 @@ class SnapshotStore:
                 *(k.head(thread), k.log(thread), k.turns(thread), k.state(thread), k.due, k.work(thread)),
                 *(k.passes(thread), k.retracted(thread), k.op(operation_id), k.session(session_id), k.threads),
                 *(k.user_threads(snapshot.user), k.token, k.hosts, k.events, k.wake, k.blocks),
-                *self._parts(snapshot.id),
+                *(*self._parts(snapshot.id), k.context(thread), k.offload(thread)),
                 *(key for i in named for key in (k.block(i), k.history(i), k.snapshot(snapshot.id, f"block:{i}"))),
             ],
             [
@@ -218,7 +221,7 @@ class SnapshotStore:
             await self.store.run("unsnap", keys, [one.id for one in snapshots])
 
     def _parts(self, snapshot_id: str) -> list[str]:
-        return [self.store.keys.snapshot(snapshot_id, part) for part in ("", "log", "turns", "state")]
+        return [self.store.keys.snapshot(snapshot_id, part) for part in PARTS]
 
 
 def _report(text: str) -> RestoreReport:

@@ -10,6 +10,7 @@ from orchestra.core.blocks import BlockView
 from orchestra.core.errors import Fenced, InputError, SessionInterrupted, SessionOfAnotherUser
 from orchestra.store.block_store import block_from
 from orchestra.store.connection import Answer, Store, pairs
+from orchestra.store.context_store import ContextRecord, record_from
 from orchestra.store.definition_store import Attachments, attachments_from
 
 ANSWER_SECONDS = 900
@@ -54,11 +55,15 @@ class Wanted:
     needs_invocation_state: bool = False
     user: str = ""
     tail: int = 4096
+    context_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The lease and what was loaded with it. ``first`` is the index of the first of ``entries`` in the log."""
+    """The lease and what was loaded with it. ``first`` is the index of the first of ``entries`` in the log.
+
+    ``context`` is ``None`` when the caller's is the newest one.
+    """
 
     token: int
     resumed: bool
@@ -72,6 +77,7 @@ class Begun:
     state: dict[str, str]
     journal: dict[str, str]
     blocks: tuple[BlockView, ...]
+    context: ContextRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,8 @@ class Commit:
     """The end of a turn. ``kind`` none stores no messages and counts nothing: it only ends the run.
 
     ``ttl_ms`` is how long the session is kept from now on; ``None`` is for ever. ``close_ms`` is how long it may go
-    without a turn before it is closed; ``None`` is for ever too.
+    without a turn before it is closed; ``None`` is for ever too. ``call``, ``pruned`` and ``pinned`` are fields of the
+    thread's :class:`ContextRecord`; an empty one stays as it is.
     """
 
     run: str
@@ -130,6 +137,9 @@ class Commit:
     operations: tuple[StateOperation, ...] = ()
     ttl_ms: int | None = None
     close_ms: int | None = None
+    call: str = ""
+    pruned: str = ""
+    pinned: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +197,7 @@ class ThreadStore:
                 *(k.definition(wanted.agent), k.attach(wanted.agent), k.session(wanted.session_id), k.threads),
                 k.user_threads(wanted.user),
                 *(k.turns(thread), k.work(thread), k.passes(thread), k.retracted(thread)),
+                *(k.context(thread), k.offload(thread)),
                 *(k.block(block_id) for block_id in wanted.block_ids),
             ],
             [
@@ -199,12 +210,12 @@ class ThreadStore:
                     wanted.cached,
                 ),
                 *(wanted.tail, wanted.input, "1" if wanted.needs_invocation_state else "0", thread, wanted.user),
-                *wanted.block_stamps,
+                *(wanted.context_version, *wanted.block_stamps),
             ],
         )
         if answer[0] != "OK":
             return _not_begun(answer, wanted.session_id)
-        _, token, resumed, head, first, entries, state, journal, blocks = answer
+        _, token, resumed, head, first, entries, state, journal, blocks, context = answer
         edition, seq, turn, calls, watermark = (int(item) for item in cast("list[str]", head))
         return Begun(
             int(cast("str", token)),
@@ -215,6 +226,7 @@ class ThreadStore:
             pairs(state),
             {name: text for name, text in pairs(journal).items() if name.startswith("j:")},
             moved_blocks(blocks, wanted.block_ids),
+            None if context is None else record_from(pairs(context)),
         )
 
     async def load(self, wanted: Wanted) -> tuple[BlockView, ...] | Stale | MissingBlocks:
@@ -260,13 +272,14 @@ class ThreadStore:
             [
                 *(k.head(thread), k.log(thread), k.state(thread), k.turns(thread), k.run(commit.run), k.runs, k.due),
                 *(k.events, k.threads, k.wake, k.work(thread), k.passes(thread), k.retracted(thread)),
-                k.closes,
+                *(k.closes, k.context(thread), k.offload(thread)),
             ],
             [
                 *(commit.run, commit.token, commit.edition, commit.kind, commit.answer, commit.usage, commit.every),
                 *(commit.model_calls, ANSWER_SECONDS, thread, commit.status),
                 "" if commit.ttl_ms is None else commit.ttl_ms,
-                *("" if commit.close_ms is None else commit.close_ms, len(commit.messages)),
+                *("" if commit.close_ms is None else commit.close_ms, commit.call, commit.pruned, commit.pinned),
+                len(commit.messages),
                 *(part for tokens, message in commit.messages for part in (tokens, message)),
                 *(part for operation in commit.operations for part in operation),
             ],
@@ -301,6 +314,7 @@ class ThreadStore:
             [
                 *(k.head(thread), k.log(thread), k.turns(thread), k.state(thread), k.due, k.work(thread)),
                 *(k.op(operation_id), k.session(thread.partition("|")[2]), k.threads, k.retracted(thread), k.token),
+                *(k.context(thread), k.offload(thread)),
             ],
             [operation, thread, MEMO_SECONDS, *(part for pair in messages for part in pair)],
         )
@@ -363,7 +377,7 @@ class ThreadStore:
         await self.store.read(
             "DEL",
             *(k.head(thread), k.log(thread), k.turns(thread), k.state(thread), k.work(thread), k.passes(thread)),
-            k.retracted(thread),
+            *(k.retracted(thread), k.context(thread), k.offload(thread)),
         )
         if user:
             await self.store.read("SREM", k.user_threads(user), thread)

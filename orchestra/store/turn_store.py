@@ -97,6 +97,7 @@ class TurnStore:
                 *(k.head(thread), k.log(thread), k.turns(thread)),
                 *(k.head(new_thread), k.log(new_thread), k.turns(new_thread), k.state(new_thread)),
                 *(k.session(session_id), k.threads, k.op(operation_id), k.token),
+                *(k.context(thread), k.offload(thread), k.context(new_thread), k.offload(new_thread)),
             ],
             [
                 *(new_thread, head["edition"], head["seq"], len(stay), kept, at_turn, last, calls, MEMO_SECONDS),

@@ -1,9 +1,10 @@
 -- include clock life
 -- Change a log from outside a turn: add | pop | clear. The edition moves, so caches and a running turn notice.
--- KEYS 1 head 2 log 3 turns 4 state 5 due 6 pass 7 memo 8 session 9 threads 10 retracted 11 token
+-- KEYS 1 head 2 log 3 turns 4 state 5 due 6 pass 7 memo 8 session 9 threads 10 retracted 11 token 12 context 13 offload
 -- ARGV 1 operation 2 thread 3 life of the memo, seconds, then for add: (tokens, message)…
 -- → OK … | DUP … | HELD run
 -- The same call twice: the memo answers with the first answer, so one pop never takes two messages.
+-- A summary that tells of a popped message goes with it: what is left of its messages is shown again.
 -- Sequence numbers are never used again, so what points at a popped message points at nothing else.
 local memo = redis.call('GET', KEYS[7])
 if memo then return {'DUP', memo} end
@@ -45,8 +46,12 @@ elseif ARGV[1] == 'pop' then
     redis.call('RPUSH', KEYS[10], popped)
     redis.call('LTRIM', KEYS[10], -1000, -1)
   end
+  if tonumber(redis.call('HGET', KEYS[12], 'upto') or '0') > upto then
+    redis.call('HDEL', KEYS[12], 'summary', 'upto', 'from')
+    redis.call('HSET', KEYS[12], 'version', 'without ' .. popped)
+  end
 else
-  redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[10])
+  redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[10], KEYS[12], KEYS[13])
   redis.call('ZREM', KEYS[5], ARGV[2])
   redis.call('HSET', head, 'watermark', seq, 'watermark_turn', 0, 'calls', 0)
   turn = 0
@@ -54,12 +59,13 @@ end
 if turn < tonumber(h[6]) and ARGV[1] ~= 'add' then
   redis.call('HSET', head, 'due_turn', turn)
   -- The pass that the popped turn asked for is not wanted any more, unless a worker already has it.
-  if redis.call('HGET', KEYS[6], 'claim') == '' or redis.call('EXISTS', KEYS[6]) == 0 then
+  local claim = redis.call('HGET', KEYS[6], 'claim')
+  if not claim or claim == '' then
     redis.call('ZREM', KEYS[5], ARGV[2])
   end
 end
 redis.call('HSET', head, 'edition', redis.call('INCR', KEYS[11]), 'seq', seq, 'turn', turn, 'updated_at', now)
 redis.call('ZADD', KEYS[9], now, ARGV[2])
-follow(head, {KEYS[2], KEYS[3], KEYS[4], KEYS[10]})
+follow(head, {KEYS[2], KEYS[3], KEYS[4], KEYS[10], KEYS[12], KEYS[13]})
 redis.call('SET', KEYS[7], answer, 'EX', ARGV[3])
 return {'OK', answer}

@@ -2,11 +2,12 @@
 -- Take the lease of a thread, record run and input, and load what the turn needs: one consistent moment.
 --
 -- KEYS 1 head 2 log 3 state 4 run 5 runs 6 hosts 7 token 8 def 9 attach 10 session 11 threads 12 user threads
---      13 turns 14 pass 15 passes 16 retracted 17… blocks
+--      13 turns 14 pass 15 passes 16 retracted 17 context 18 offload 19… blocks
 -- ARGV 1 run 2 host 3 definition hash 4 attach version 5 cached edition 6 cached entries 7 tail 8 input
---      9 needs invocation_state 10 thread 11 user 12… known version of each block
+--      9 needs invocation_state 10 thread 11 user 12 known version of the context's records
+--      13… known version of each block
 --
--- → OK token resumed head-fields first-index entries state journal blocks | STALE … | MISSING i… | BUSY run host
+-- → OK token resumed head-fields first-index entries state journal blocks context-or-nothing | STALE … | MISSING i… | BUSY run host
 --   | HELD run | DUP answer | OTHER thread | USER
 --
 -- Races closed here:
@@ -14,6 +15,7 @@
 --   a run that has ended: DUP with its remembered answer;
 --   two hosts at once: the second one finds a live holder and gets BUSY. A holder is alive while its heartbeat in
 --   `hosts` has not expired on the server's clock. A paused holder that wakes up late has an old token: FENCED;
+--   a compaction on another host while this one comes: the record and the entries behind it are of one moment;
 --   a session whose time to live ends while a run works on it: it does not, the commit sets the next end.
 local head, log, state, run = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local known = redis.call('HMGET', run, 'status', 'answer', 'thread')
@@ -23,7 +25,7 @@ if known[1] == 'ended' then return {'DUP', known[2]} end
 
 local old = stale(KEYS[8], KEYS[9], ARGV[3], ARGV[4])
 if old then return old end
-local lacking = missing(17)
+local lacking = missing(19)
 if lacking then return lacking end
 
 local now = now_ms()
@@ -54,7 +56,7 @@ if not mine then
   end
   redis.call('HSET', head, 'host', ARGV[2], 'run', ARGV[1], 'token', token)
   if ARGV[11] ~= '' then redis.call('HSET', head, 'user', ARGV[11]) end
-  live({head, log, state, KEYS[13], KEYS[14], KEYS[15], KEYS[16]}, '', now)
+  live({head, log, state, KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18]}, '', now)
   if ARGV[11] ~= '' then redis.call('SADD', KEYS[12], ARGV[10]) end
   redis.call('HSETNX', run, 'started_at', now)
   redis.call('HSET', run, 'status', 'running', 'thread', ARGV[10], 'host', ARGV[2], 'token', token, 'input', ARGV[8],
@@ -65,9 +67,13 @@ end
 local count = redis.call('LLEN', log)
 local first, values = math.max(0, count - tonumber(ARGV[7])), {}
 local warm = ARGV[5] == h[4] and tonumber(ARGV[6]) <= count
+local c = redis.call('HMGET', KEYS[17], 'version', 'from')
 if warm and tonumber(ARGV[6]) > first then first = tonumber(ARGV[6]) end
+-- What a summary stands for is not loaded.
+if not warm and c[2] and tonumber(c[2]) > first then first = math.min(tonumber(c[2]), count) end
 if not (warm and tonumber(ARGV[6]) == count) then values = redis.call('HGETALL', state) end
-local journal = {}
+local journal, context = {}, false
+if (c[1] or '') ~= ARGV[12] then context = redis.call('HGETALL', KEYS[17]) end
 if known[1] then journal = redis.call('HGETALL', run) end
 return {'OK', token, known[1] and 1 or 0, {h[4], h[5], h[6], h[7], h[9]}, first, redis.call('LRANGE', log, first, -1),
-  values, journal, moved(17, 12)}
+  values, journal, moved(19, 13), context}

@@ -2,10 +2,11 @@
 -- End a turn: messages, state, counters, the due queue and the end of the run, whole or not at all.
 --
 -- KEYS 1 head 2 log 3 state 4 turns 5 run 6 runs 7 due 8 events 9 threads 10 wake 11 pass
---      12 passes 13 retracted 14 closes
+--      12 passes 13 retracted 14 closes 15 context 16 offload
 -- ARGV 1 run 2 token 3 edition 4 done|aborted|none 5 answer 6 usage 7 every 8 model calls 9 life of the answer, seconds
 --      10 thread 11 run status 12 time to live of the session, ms ('' = for ever) 13 ms without a turn after which it is
---      closed ('' = never) 14 number of messages n; then n × (tokens, message); then the state's operations:
+--      closed ('' = never) 14 last call 15 what was pruned 16 pinned blocks (JSON; '' = as they are)
+--      17 number of messages n; then n × (tokens, message); then the state's operations:
 --      set key json | delete key | increment key number | swap key old new
 -- → OK turn seq count due | DUP answer | FENCED token | EDITED edition | CHANGED key value
 --
@@ -22,7 +23,7 @@ local h = redis.call('HMGET', head, 'token', 'edition', 'seq', 'turn', 'run')
 if h[1] ~= ARGV[2] or h[5] ~= ARGV[1] then return {'FENCED', h[1] or ''} end
 if h[2] ~= ARGV[3] then return {'EDITED', h[2]} end
 
-local at = 14 + 2 * tonumber(ARGV[14])
+local at = 17 + 2 * tonumber(ARGV[17])
 local ops = {}
 while at < #ARGV do
   local kind, key = ARGV[at + 1], ARGV[at + 2]
@@ -66,12 +67,12 @@ for _, op in ipairs(ops) do
     redis.call('HINCRBY', KEYS[3], key, op[3])
   end
 end
-local seq, turn, n = tonumber(h[3]), tonumber(h[4]), tonumber(ARGV[14])
+local seq, turn, n = tonumber(h[3]), tonumber(h[4]), tonumber(ARGV[17])
 local first, due = seq + 1, 0
 if ARGV[4] == 'done' then turn = turn + 1 end
 for i = 1, n do
   seq = seq + 1
-  local tokens, message = ARGV[13 + 2 * i], ARGV[14 + 2 * i]
+  local tokens, message = ARGV[16 + 2 * i], ARGV[17 + 2 * i]
   redis.call('RPUSH', KEYS[2], seq .. ' ' .. turn .. ' ' .. tokens .. ' ' .. message)
 end
 if ARGV[4] ~= 'none' then
@@ -90,13 +91,22 @@ if ARGV[4] == 'done' and every > 0 and turn % every == 0 then
   redis.call('HSET', head, 'due_turn', turn)
   redis.call('XADD', KEYS[10], 'MAXLEN', 1, '*', 'thread', ARGV[10])
 end
+-- A record's version is the run that wrote it last: hosts see by it whether theirs is the newest one.
+local noted = {}
+for i, field in ipairs({'call', 'pruned', 'pinned'}) do
+  if ARGV[13 + i] ~= '' then
+    noted[#noted + 1] = field
+    noted[#noted + 1] = ARGV[13 + i]
+  end
+end
+if #noted > 0 then redis.call('HSET', KEYS[15], 'version', ARGV[1], unpack(noted)) end
 redis.call('ZADD', KEYS[9], now, ARGV[10])
 if ARGV[13] ~= '' then redis.call('ZADD', KEYS[14], now + tonumber(ARGV[13]), ARGV[10]) end
 redis.call('ZREM', KEYS[6], ARGV[1])
 redis.call('DEL', run)
 redis.call('HSET', run, 'status', 'ended', 'outcome', ARGV[11], 'thread', ARGV[10], 'answer', ARGV[5], 'turn', turn)
 redis.call('EXPIRE', run, ARGV[9])
-live({head, KEYS[2], KEYS[3], KEYS[4], KEYS[11], KEYS[12], KEYS[13]}, ARGV[12], now)
+live({head, KEYS[2], KEYS[3], KEYS[4], KEYS[11], KEYS[12], KEYS[13], KEYS[15], KEYS[16]}, ARGV[12], now)
 redis.call('XADD', KEYS[8], 'MAXLEN', '~', 10000, '*', 'type', 'turn', 'thread', ARGV[10], 'run', ARGV[1], 'turn', turn,
   'status', ARGV[11], 'due', due)
 return {'OK', turn, seq, redis.call('LLEN', KEYS[2]), due}

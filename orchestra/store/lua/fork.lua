@@ -1,6 +1,7 @@
 -- include clock life
 -- A new thread that begins as another one was after a turn.
 -- KEYS 1 head 2 log 3 turns 4 new head 5 new log 6 new turns 7 new state 8 session 9 threads 10 memo 11 token
+--      12 context 13 offload 14 new context 15 new offload
 -- ARGV 1 new thread 2 edition and 3 seq of the source that the caller saw 4 entries to keep 5 turns to keep 6 turn 7 seq
 --      8 calls 9 life of the memo, seconds, then (state key, JSON)…
 -- → OK | DUP | MOVED | EXISTS
@@ -16,6 +17,13 @@ redis.call('COPY', KEYS[3], KEYS[6], 'REPLACE')
 if ARGV[4] == '0' then redis.call('DEL', KEYS[5]) else redis.call('LTRIM', KEYS[5], 0, ARGV[4] - 1) end
 if ARGV[5] == '0' then redis.call('DEL', KEYS[6]) else redis.call('LTRIM', KEYS[6], 0, ARGV[5] - 1) end
 redis.call('DEL', KEYS[7])
+redis.call('COPY', KEYS[13], KEYS[15], 'REPLACE')
+-- A summary that tells of what is not copied is no part of the new session.
+if tonumber(redis.call('HGET', KEYS[12], 'upto') or '0') <= tonumber(ARGV[7]) then
+  redis.call('COPY', KEYS[12], KEYS[14], 'REPLACE')
+else
+  redis.call('DEL', KEYS[14])
+end
 for i = 10, #ARGV, 2 do redis.call('HSET', KEYS[7], ARGV[i], ARGV[i + 1]) end
 -- The new session's own blocks are empty, so its first pass reads the copied messages too.
 redis.call('HSET', KEYS[4], 'edition', redis.call('INCR', KEYS[11]), 'seq', ARGV[7], 'turn', ARGV[6], 'calls', ARGV[8], 'watermark', 0,
@@ -23,7 +31,7 @@ redis.call('HSET', KEYS[4], 'edition', redis.call('INCR', KEYS[11]), 'seq', ARGV
 -- The copies have brought the end of theirs along; the new session ends with the one that it began as.
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then redis.call('PEXPIREAT', KEYS[4], ends) end
-follow(KEYS[4], {KEYS[5], KEYS[6], KEYS[7]})
+follow(KEYS[4], {KEYS[5], KEYS[6], KEYS[7], KEYS[14], KEYS[15]})
 redis.call('SADD', KEYS[8], string.match(ARGV[1], '^([^|]*)|'))
 redis.call('ZADD', KEYS[9], now, ARGV[1])
 redis.call('SET', KEYS[10], '1', 'EX', ARGV[9])

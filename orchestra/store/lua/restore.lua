@@ -2,8 +2,8 @@
 -- Bring a thread back to a snapshot: its log, turns, counters and state, and the blocks that the caller names.
 --
 -- KEYS 1 head 2 log 3 turns 4 state 5 due 6 pass 7 passes 8 retracted 9 memo 10 session 11 threads 12 user threads
---      13 token 14 hosts 15 events 16 wake 17 blocks (all ids) 18 snapshot 19 its log 20 its turns 21 its state,
---      then (block, history, copy)…
+--      13 token 14 hosts 15 events 16 wake 17 blocks (all ids) 18 snapshot 19 its log 20 its turns 21 its state
+--      22 its context 23 its offload 24 context 25 offload, then (block, history, copy)…
 -- ARGV 1 thread 2 life of the memo, seconds 3 time to live of the session, ms ('' = for ever) 4 history bound 5 author
 --      6 manifest of the workspace to bring back ('' = none) 7 '1' when no block is brought back, then (block id, made
 --      anew when it is gone)…
@@ -35,8 +35,8 @@ if running then
   if alive and tonumber(alive) > now then return {'BUSY', h[2]} end
 end
 local changes, missing = {}, {}
-for i = 22, #KEYS, 3 do
-  local a = 8 + (i - 22) / 3 * 2
+for i = 26, #KEYS, 3 do
+  local a = 8 + (i - 26) / 3 * 2
   local was = redis.call('HMGET', KEYS[i + 2], 'value', 'chars', 'label', 'version')
   local is = redis.call('HMGET', KEYS[i], 'value', 'chars', 'limit', 'version')
   if not is[4] then
@@ -88,6 +88,14 @@ for i = 0, 2 do
   redis.call('COPY', KEYS[19 + i], KEYS[2 + i])
   redis.call('PERSIST', KEYS[2 + i])
 end
+-- What was put away since then stays: a result that a reader still holds a reference of is not taken from it.
+redis.call('DEL', KEYS[24])
+redis.call('COPY', KEYS[22], KEYS[24])
+redis.call('PERSIST', KEYS[24])
+if redis.call('EXISTS', KEYS[25]) == 0 then
+  redis.call('COPY', KEYS[23], KEYS[25])
+  redis.call('PERSIST', KEYS[25])
+end
 redis.call('DEL', KEYS[8])
 for i = math.max(1, #retracted - 999), #retracted do redis.call('RPUSH', KEYS[8], retracted[i]) end
 if running then redis.call('HSET', head, 'token', redis.call('INCR', KEYS[13]), 'host', '', 'run', '') end
@@ -106,7 +114,7 @@ if tonumber(s[6]) > tonumber(mark_turn) then
 else
   redis.call('ZREM', KEYS[5], ARGV[1])
 end
-live({head, KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[7], KEYS[8]}, ARGV[3], now)
+live({head, KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[7], KEYS[8], KEYS[24], KEYS[25]}, ARGV[3], now)
 
 local blocks = {}
 for _, change in ipairs(changes) do
