@@ -81,34 +81,17 @@ class SessionTemplate:
         return midnight.astimezone(UTC).timestamp()
 
     def fill(self, *, user: str | None, at: float) -> str:
-        """The id of the session at ``at``. Raises :class:`ConfigError` when there is no user, or the id is too long."""
+        """The id of the session at ``at`` (Unix seconds).
+
+        Raises:
+            ConfigError: there is no user, and the template needs one.
+            InputError: the id is longer than an id may be.
+        """
+        return self.on(self.today(at), user=user)
+
+    def on(self, day: date, *, user: str | None) -> str:
+        """The id of the session of ``day``. Raises as :meth:`fill`."""
         if "user" in self.names and user is None:
             raise ConfigError(f"{self.text!r} needs a user", field="session", hint="Say who the user is")
-        return check_session(self._filled({"user": user or "", "date": self.today(at).isoformat()}))
-
-    def day_of(self, session_id: str, *, user: str | None) -> date | None:
-        """The day whose session of this user ``session_id`` is; ``None`` when it is none, or without ``{date}``."""
-        pattern = "".join(self._patterns(user or ""))
-        found = re.fullmatch(pattern, session_id, re.DOTALL) if self.dated else None
-        if found is None:
-            return None
-        try:
-            day = date.fromisoformat(found["date"])
-        except ValueError:
-            return None
-        return day if self._filled({"user": user or "", "date": day.isoformat()}) == session_id else None
-
-    def _filled(self, values: dict[str, str]) -> str:
-        return _PIECE.sub(lambda found: found[0][0] if found[1] is None else values[found[1]], self.text)
-
-    def _patterns(self, user: str) -> list[str]:
-        parts, end, seen = [], 0, False
-        for found in _PIECE.finditer(self.text):
-            parts.append(re.escape(self.text[end : found.start()]))
-            if found[1] == "date":
-                parts.append(r"\d{4}-\d\d-\d\d" if seen else r"(?P<date>\d{4}-\d\d-\d\d)")
-                seen = True
-            else:
-                parts.append(re.escape(user if found[1] == "user" else found[0][0]))
-            end = found.end()
-        return [*parts, re.escape(self.text[end:])]
+        values = {"user": user, "date": day.isoformat()}
+        return check_session(_PIECE.sub(lambda one: one[0][0] if one[1] is None else str(values[one[1]]), self.text))

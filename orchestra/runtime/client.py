@@ -10,13 +10,15 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from orchestra.core.agent import Agent, Limits, OnBusy
-from orchestra.core.errors import InputError, RunNotFound
+from orchestra.core.errors import InputError, RunNotFound, UnknownName
 from orchestra.core.events import RunEvent
 from orchestra.core.jsontext import fault, loads
 from orchestra.core.messages import Input, Message, as_messages
 from orchestra.core.names import check_session, check_user, split_thread
 from orchestra.core.result import RunResult
+from orchestra.core.session_template import SessionTemplate
 from orchestra.memory.blocks import Blocks
+from orchestra.memory.closing import open_session
 from orchestra.memory.passages import Passages
 from orchestra.memory.recall import ConversationSearch
 from orchestra.memory.scopes import scoped_id, scoped_ref
@@ -31,10 +33,12 @@ from orchestra.runtime.orphans import stored_request
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.sealed import Sealed
 from orchestra.runtime.server_conversation import asked_for
+from orchestra.store.closing_store import ClosingStore
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import DefinitionStore
 from orchestra.store.pass_store import PassStore
 from orchestra.store.run_store import RunStore
+from orchestra.store.thread_store import ThreadStore
 
 DRAIN_SECONDS = 0.02
 
@@ -107,6 +111,35 @@ class Client:
     def session(self, session_id: str, agent: str | None = None) -> SessionHandle:
         """The session of one agent. Without ``agent``: of the one agent that has it (checked at the first use)."""
         return SessionHandle(self.store, check_session(session_id), agent)
+
+    async def open_session(
+        self, template: str, agent: str, *, user_id: str | None = None, time_zone: str = "UTC"
+    ) -> str:
+        """The session id that ``template`` means now: ``{user}`` and ``{date}`` are filled in, ``{{`` is a brace.
+
+        With ``{date}`` (the day in ``time_zone``) the session is closed when its day is over, as by
+        :meth:`close_session`, and so are those of the days before.
+
+        Raises:
+            ConfigError: another placeholder, ``{user}`` without ``user_id``, or a time zone that is not known.
+        """
+        return await open_session(self.store, SessionTemplate(template, time_zone), agent, user_id)
+
+    async def close_session(self, session_id: str, agent: str | None = None) -> bool:
+        """Ask for a session to be closed; False when nothing was said in it since it was closed last.
+
+        A sleep-time host leaves its summary in the archive, tagged ``session-summary``, for the session's user;
+        :meth:`drain` waits for it. The next turn opens the session again, and the next closing puts a newer summary in
+        place of this one.
+
+        Raises:
+            UnknownName: no agent has the session.
+            InputError: several agents have it and none was named.
+        """
+        session = await find_session(self.store, check_session(session_id), agent)
+        if not await ThreadStore(self.store).exists(session.thread):
+            raise UnknownName("session", session_id)
+        return await ClosingStore(self.store).ask(session.thread)
 
     async def snapshot(
         self, session_id: str, agent: str | None = None, *, ttl: float | None = None, operation_id: str | None = None
@@ -256,17 +289,18 @@ class Client:
         return await self.dispatcher.run(request, sealed)
 
     async def drain(self, session_id: str | None = None, *, seconds: float = 60.0) -> None:
-        """Wait until no sleep-time pass is due or at work (of one session, or of the namespace).
+        """Wait until no sleep-time pass or closing is due or at work (of one session, or of the namespace).
 
         For programs and tests that want to see what memory becomes; a turn never waits for a pass.
 
         Raises:
             TimeoutError: passes were still due after ``seconds``.
         """
-        passes = PassStore(self.store)
+        passes, closings = PassStore(self.store), ClosingStore(self.store)
         async with asyncio.timeout(seconds):
             while any(  # noqa: ASYNC110 - other processes do the passes
-                session_id in (None, split_thread(thread)[1]) for thread in await passes.pending()
+                session_id in (None, split_thread(thread)[1])
+                for thread in (*await passes.pending(), *await closings.pending())
             ):
                 await asyncio.sleep(DRAIN_SECONDS)
 

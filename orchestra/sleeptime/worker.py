@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from collections.abc import Coroutine
 
 from orchestra.core.agent import Sleeptime
 from orchestra.core.errors import Fenced, OrchestraError, SleeptimeError, StoreUnavailable, UnknownName
@@ -16,10 +17,13 @@ from orchestra.models.scripted import ScriptedModel
 from orchestra.runtime.caches import CachedAgent
 from orchestra.runtime.definition import Loaded, load_agent
 from orchestra.runtime.host import Host
+from orchestra.sleeptime.closing import Closing, leased
 from orchestra.sleeptime.extractive_consolidator import ExtractiveConsolidator
 from orchestra.sleeptime.llm_consolidator import LlmConsolidator
 from orchestra.sleeptime.passes import Pass
+from orchestra.sleeptime.summaries import summarizer_for
 from orchestra.sleeptime.work import Consolidator
+from orchestra.store.closing_store import ClosingStore
 from orchestra.store.definition_store import DefinitionStore
 from orchestra.store.event_store import EventFeed
 from orchestra.store.pass_store import Claim, PassStore
@@ -36,6 +40,7 @@ class SleepWorker:
     def __init__(self, host: Host, *, at_once: int = 8, backoff: float = 2.0, lease_ms: int | None = None) -> None:
         self.host, self._backoff = host, backoff
         self._passes = PassStore(host.store, lease_ms=lease_ms or host.hosts.life_ms * 3 // 2)
+        self._closings = ClosingStore(host.store, lease_ms=self._passes.lease_ms)
         self._definitions = DefinitionStore(host.store)
         self._places = asyncio.Semaphore(at_once)
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -77,11 +82,50 @@ class SleepWorker:
         """Start the passes that are due; seconds until it is worth looking again without an event."""
         ready, later = await self._passes.due()
         for thread in ready:
-            if thread not in self._running:
-                task = asyncio.create_task(self._one(thread), name=f"pass of {thread}")
-                self._running[thread] = task
-                task.add_done_callback(lambda _, thread=thread: self._running.pop(thread, None))  # type: ignore[misc]
+            self._start(f"pass of {thread}", self._one(thread))
+        for thread in await self._closings.due():
+            self._start(f"closing of {thread}", self._close(thread))
         return POLL_SECONDS if later is None else min(POLL_SECONDS, max(0.01, later))
+
+    def _start(self, name: str, work: Coroutine[None, None, None]) -> None:
+        if name in self._running:
+            work.close()
+            return
+        self._running[name] = task = asyncio.create_task(work, name=name)
+        task.add_done_callback(lambda _: self._running.pop(name, None))
+
+    async def _close(self, thread: str) -> None:
+        """Close a session that was asked for, or whose time has come."""
+        async with self._places:
+            claim = await self._closings.claim(thread, self.host.id, uuid.uuid4().hex)
+            if claim is None:
+                return
+            failpoint("closing.claimed")
+            try:
+                loaded = (await self._agent(thread)).loaded
+                sleeptime = loaded.agent.sleeptime or Sleeptime()
+                skip = await self._over_budget(thread, sleeptime)
+                if loaded.agent.archive is False:
+                    skip = "archive: false leaves no summaries"
+                if skip:
+                    await self._closings.give_back(claim, skip, reason="skip")
+                    return
+                one = Closing(self.host.store, claim, loaded, summarizer_for(loaded))
+                async with asyncio.timeout(sleeptime.timeout):
+                    done = await leased(one, self._closings, self.host.id)
+                if not done:
+                    await self._closings.give_back(claim, "the log was changed meanwhile", reason="again")
+            except (Fenced, StoreUnavailable):
+                return  # another worker has it, or will have it when the lease ends
+            except asyncio.CancelledError:
+                await self._closings.give_back(claim, "the worker stopped", max_tries=99, reason="again")
+                raise
+            except UnknownName as error:
+                await self._closings.give_back(claim, str(error), reason="skip")
+            except Exception as error:
+                problem = str(error) if isinstance(error, OrchestraError) else f"{type(error).__name__}: {error}"
+                pause = min(60_000, int(self._backoff * 1000 * 2**claim.tries))
+                await self._closings.give_back(claim, problem, backoff_ms=pause)
 
     async def _one(self, thread: str) -> None:
         async with self._places:

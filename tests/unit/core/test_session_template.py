@@ -52,19 +52,8 @@ def test_a_user_is_needed_where_it_is_named() -> None:
         SessionTemplate("{user}-{date}").fill(user="x" * 250, at=LATE)
 
 
-@pytest.mark.parametrize("text", ["{user}-{date}", "{date}|{user}", "{{{date}}}.*{user}", "{date}+{date}"])
-@pytest.mark.parametrize("user", ["ana", "a.n*a-2026-01-01", "{date}"])
-def test_the_day_of_a_session_is_found_again(text: str, user: str) -> None:
-    template = SessionTemplate(text)
-    assert template.day_of(template.fill(user=user, at=LATE), user=user) == date(2026, 11, 30)
-
-
-def test_other_sessions_have_no_day() -> None:
-    template = SessionTemplate("{user}-{date}")
-    for other in ("bob-2026-11-30", "ana-2026-13-30", "ana-2026-11-30x", "ana", "xana-2026-11-30"):
-        assert template.day_of(other, user="ana") is None
-    assert SessionTemplate("{user}").day_of("ana", user="ana") is None
-    assert SessionTemplate("{date}+{date}").day_of("2026-11-30+2026-11-29", user=None) is None
+def test_another_day() -> None:
+    assert SessionTemplate("{user}-{date}").on(date(2026, 1, 2), user="{date}") == "{date}-2026-01-02"
 
 
 @pytest.mark.parametrize(
