@@ -27,8 +27,8 @@ from tests.waiting import until
 # The scripts of turns, blocks and passes. (A lease is renewed every five seconds and orphans are looked for after
 # fifteen: these two are called by hand. Session objects that stand on their own have keys of their own.)
 CALLED = """
-    amend attach beat begin claim commit create define draft edit fail forget fork journal load publish restore
-    snapshot unsnap shelve reshelve changes embeddings embedded passages unshelve vectors
+    amend attach beat begin claim close closed closing commit create define draft edit fail forget fork journal load
+    publish restore snapshot unclosed unsnap shelve reshelve changes embeddings embedded passages unshelve vectors
 """
 REACHED = set(CALLED.split())
 
@@ -44,12 +44,14 @@ def cluster() -> Iterator[Cluster]:
 
 async def work(runtime: Client) -> None:
     """Agents, blocks, passes, sessions: what makes every script run."""
-    fails = [True]
+    fails = [False, True]  # a closing, after a pass
 
     async def sleep(request: ModelRequest) -> ModelReply:
-        if fails:
+        if fails and bool(request.tools) == fails[-1]:
             fails.pop()
             raise ValueError("once")
+        if not request.tools:
+            return reply("They talked.")
         if request.messages[-1].role == "tool":
             return reply(calls=[call("memory_finish_edits")])
         return reply(calls=[call("core_memory_append", label="team", content="by the pass")])
@@ -78,6 +80,9 @@ async def work(runtime: Client) -> None:
         assert result.status == "completed", result.error
     assert (await runtime.run("a", "go", user_id="ana")).status == "completed"
     await passes(runtime.store, 1)
+    assert await runtime.close_session("s", "a")
+    await runtime.drain("s")
+    assert len(await runtime.passages.list("a", user_id="ana")) == 1
     session = runtime.session("s", "a")
     await session.add_items([{"role": "user", "content": "added"}])
     assert await session.pop_item() is not None
