@@ -61,7 +61,7 @@ class Scenario(BaseModel):
     run: str
     """The name of the agent that gets the turns."""
     session: str = Field(default="default", min_length=1, max_length=SESSION_CHARS)
-    """The id of the session."""
+    """The id of the session; {user} and {date} in it are filled in, and with {date} it is closed after its day."""
     user: str | None = Field(default=None, min_length=1)
     """The id of the user, for blocks of scope user."""
     invocation_state: dict[str, JsonValue] = Field(default_factory=dict)

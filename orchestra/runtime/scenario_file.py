@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from orchestra.core.agent import Agent
 from orchestra.core.cluster import ClusterConfig
 from orchestra.core.document import Document, KeyPath, nearest
-from orchestra.core.errors import ConfigError
+from orchestra.core.errors import ConfigError, InputError
 from orchestra.core.scenario import Scenario, Turn
+from orchestra.core.session_template import SessionTemplate
 from orchestra.core.validation import raise_all, validated
 from orchestra.core.yamltext import parse
 from orchestra.runtime.agent_file import AgentFile, check_together, finish_agents, read_documents
@@ -28,7 +30,8 @@ T = TypeVar("T")
 class LoadedScenario:
     """A scenario with everything that it names. ``path`` and ``directory`` are absolute.
 
-    ``warnings`` tell what is allowed and probably not meant, each with file and line.
+    ``warnings`` tell what is allowed and probably not meant, each with file and line. The session's id was made from
+    ``template``.
     """
 
     scenario: Scenario
@@ -38,6 +41,7 @@ class LoadedScenario:
     directory: Path
     path: Path
     warnings: tuple[str, ...] = ()
+    template: SessionTemplate = field(default_factory=lambda: SessionTemplate("default"))
 
 
 def load_scenario(
@@ -77,20 +81,25 @@ class _Loader:
             raise AssertionError("a scenario that does not validate has errors")
         files = self._try(lambda: self._agents(scenario))
         turns = self._try(lambda: self._turns(scenario)) or ()
+        template = None
         if files is not None:
             self._check(scenario, files, turns)
+            template = self._try(lambda: self._template(scenario, files))
         raise_all(self.errors)
         assert config is not None
         assert files is not None
+        assert template is not None
+        session = template.fill(user=scenario.user, at=time.time())
         path = Path(os.path.abspath(self.path))
         return LoadedScenario(
-            scenario.model_copy(update={"cluster": config}),
+            scenario.model_copy(update={"cluster": config, "session": session}),
             config,
             tuple(file.agent for file in files),
             turns,
             path.parent,
             path,
             tuple(warning for file in files for warning in file.warnings),
+            template,
         )
 
     def _try(self, step: Callable[[], T]) -> T | None:
@@ -154,6 +163,17 @@ class _Loader:
         if not scenario.turns:
             raise self.document.fault(("turns",), "there are no turns in it")
         return tuple(turn if isinstance(turn, Turn) else self._said(turn, i) for i, turn in enumerate(scenario.turns))
+
+    def _template(self, scenario: Scenario, files: Sequence[AgentFile]) -> SessionTemplate:
+        zones = [file.agent.conversation.time_zone for file in files if file.agent.name == scenario.run]
+        try:
+            template = SessionTemplate(scenario.session, *zones[:1])
+            template.fill(user=scenario.user, at=time.time())
+        except ConfigError as error:
+            raise self.document.fault(("session",), error.problem, error.hint) from None
+        except InputError as error:
+            raise self.document.fault(("session",), str(error)) from None
+        return template
 
     def _said(self, text: str, place: int) -> Turn:
         if not text:

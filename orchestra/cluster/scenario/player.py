@@ -67,6 +67,8 @@ class ScenarioPlayer:
         if fresh:
             await self._forget()
         before = {report.id for report in await self._reports()}
+        if self.loaded.template.dated:
+            await self._keep_days()
         opened = await self._open()
         self._tell(opened)
         async with PassWatch(self.runtime.store, self.session.thread, tell=self._tell) as passes:
@@ -87,6 +89,13 @@ class ScenarioPlayer:
         )
         if turns or gone:
             self._tell(tell.Forgotten(self.session.session_id, turns, tuple(gone)))
+
+    async def _keep_days(self) -> None:
+        """The session of a day is closed when the day is over, and those of the days before now."""
+        scenario, template = self.loaded.scenario, self.loaded.template
+        await self.runtime.open_session(
+            template.text, scenario.run, user_id=scenario.user, time_zone=template.time_zone
+        )
 
     async def _open(self) -> tell.Opened:
         scenario, played, count = self.loaded.scenario, await self.session.turn(), len(self.loaded.turns)

@@ -1,6 +1,8 @@
 """Scenario files with everything that they name."""
 
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -243,3 +245,36 @@ def test_the_quickstart_asks_what_only_memory_can_answer() -> None:
     for answer in loaded.scenario.expect.answers or ():
         assert any(answer in turn.content for turn in loaded.turns)
         assert answer not in in_view
+
+
+def test_a_session_of_each_user_and_day(here: Path) -> None:
+    write(
+        "agents/travel.md", (AGENT % "travel").replace("sleeptime", "conversation: {time_zone: Asia/Seoul}\nsleeptime")
+    )
+    before = datetime.now(ZoneInfo("Asia/Seoul")).date()
+    loaded = load(scenario('session: "{user}-{date}"\nuser: ana'))
+    assert loaded.scenario.session in {f"ana-{day}" for day in (before, datetime.now(ZoneInfo("Asia/Seoul")).date())}
+    assert (loaded.template.text, loaded.template.time_zone) == ("{user}-{date}", "Asia/Seoul")
+    assert load(scenario('session: "{{date}}"')).scenario.session == "{date}"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('session: "{name}"', r"s\.yaml:4: session: .*unknown placeholder \{name\}"),
+        ('session: "a}"', r"s\.yaml:4: session: .*single '\}'"),
+        ('session: "{user}-{date}"', r"s\.yaml:4: session: .*needs a user"),
+        (f'session: "{{user}}-{"x" * 250}"\nuser: anastasia', r"s\.yaml:4: session: .*256"),
+    ],
+)
+def test_a_session_that_cannot_be_made(here: Path, more: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load(scenario(more))
+
+
+def test_an_unknown_time_zone_is_named_with_its_place(here: Path) -> None:
+    write(
+        "agents/travel.md", (AGENT % "travel").replace("sleeptime", "conversation: {time_zone: Mars/Base}\nsleeptime")
+    )
+    with pytest.raises(ConfigError, match=r"travel\.md:5: conversation\.time_zone: .*Mars/Base"):
+        load(scenario())
