@@ -10,6 +10,7 @@ from orchestra import Agent, Block, HookContext, Message, RunResult, Runtime, to
 from orchestra.core.agent import Limits
 from orchestra.core.errors import InputError, ServerConversationError
 from orchestra.core.events import RunEnded
+from orchestra.core.messages import ToolCall
 from orchestra.core.model import ModelReply, ModelRequest, ServerConversation
 from orchestra.models import close_connections
 from orchestra.runtime.request import RunRequest
@@ -99,11 +100,13 @@ async def test_the_blocks_of_now_are_in_each_call(runtime: Runtime) -> None:
 async def test_a_hook_that_makes_the_request_anew_does_not_leave_the_conversation(runtime: Runtime) -> None:
     class Anew:
         def before_model(self, context: HookContext, request: ModelRequest) -> ModelRequest:
-            return ModelRequest((*request.messages, Message("user", "in short")), request.tools)
+            short = Message("user", "in short")
+            return ModelRequest((*request.messages, short), request.tools, call_number=request.call_number)
 
     model = asking()
     await runtime.register(Agent(name="a", model=model, tools=(forecast,), hooks=(Anew(),)))
-    await runtime.run("a", "Weather?", previous_response_id="r0")
+    result = await runtime.run("a", "Weather?", previous_response_id="r0")
+    assert (result.status, result.last_response_id) == ("completed", "r2")
     assert places(model) == [ServerConversation(None, "r0"), ServerConversation(None, "r1")]
     assert [messages[-1] for messages in sent(model)] == ["user: in short", "user: in short"]
 
@@ -146,11 +149,7 @@ async def test_a_call_id_that_comes_twice_is_no_second_call(runtime: Runtime) ->
         started.append(1)
         return "counted"
 
-    twice = reply(calls=[call("count")], response_id="r1")
-    twice = ModelReply(
-        Message("assistant", "", tuple(type(c)("c1", c.name, c.arguments) for c in twice.message.tool_calls)),
-        response_id="r1",
-    )
+    twice = reply(calls=[ToolCall("c1", "count", {})], response_id="r1")
     model = FunctionModel(lambda request: twice, keeps_conversations=True)
     await runtime.register(Agent(name="a", model=model, tools=(count,)))
     result = await runtime.run("a", "go", previous_response_id="r0")
