@@ -225,6 +225,8 @@ class Conversation(BaseModel):
     """Applied in order to the history that is shown: window_size, filter, redact, or a function by import path."""
     blocks_in_prompt: Literal["pinned", "fresh"] = "pinned"
     """pinned: edits follow as notes and the prefix that providers cache stays; fresh: blocks are rendered each time."""
+    notes_tokens: int = Field(default=2_000, gt=0)
+    """Notes about edits larger than so many tokens: the blocks are rendered afresh, for then the cache saves less."""
     pressure: Annotated[Pressure | None, BeforeValidator(_pressure), _or_number(Pressure)] = None
     """Virtual context: a share of the window at which the agent is told, or {at, evict_at, evict}; left out: off."""
     flush: Flush = Flush()

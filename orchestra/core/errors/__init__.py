@@ -19,6 +19,7 @@ from orchestra.core.errors.blocks import (
 )
 from orchestra.core.errors.models import (
     ContextOverflow,
+    ContextWindowTooSmall,
     LimitReached,
     ModelError,
     ModelNotConfigured,
@@ -69,6 +70,7 @@ __all__ = [
     "ConfigError",
     "ConfigErrors",
     "ContextOverflow",
+    "ContextWindowTooSmall",
     "DuplicateLabel",
     "EmbeddedServerError",
     "EmbeddingMismatch",

@@ -41,6 +41,28 @@ class ContextOverflow(ModelError):
     """The request is larger than the model's window."""
 
 
+class ContextWindowTooSmall(ModelError):
+    """A model's window is too small for a conversation; raised before it is asked, so another model can be tried.
+
+    Data: ``provider``, ``model``, ``tokens`` (its window), ``minimum``.
+    """
+
+    exit_code = 2
+
+    def __init__(self, provider: str, model: str, tokens: int, minimum: int) -> None:
+        super().__init__(model, f"its window of {tokens} tokens is below the minimum of {minimum}")
+        self.args = (provider, model, tokens, minimum)
+        self.provider, self.tokens, self.minimum = provider, tokens, minimum
+
+    def message(self) -> str:
+        """Names provider and model, and what to do."""
+        name = f"{self.provider}:{self.model}" if self.provider else self.model
+        return (
+            f"model {name}: {self.problem}. Take a model with a larger window, raise context_tokens, "
+            "or lower conversation.guard.minimum"
+        )
+
+
 class ToolError(OrchestraError):
     """What a tool raises to give the model an error result with exactly this text."""
 
