@@ -6,6 +6,7 @@ an id that a later turn uses again keeps its own result.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Literal
 
@@ -107,7 +108,7 @@ def _by_call(calls: Sequence[ToolCall], frame: Sequence[Message]) -> list[Messag
     for number, call in enumerate(calls):
         places.setdefault(call.id, []).append(number)
     taken = dict.fromkeys(places, 0)
-    made_up: dict[str, list[int]] = {call: [] for call in places}
+    made_up: dict[str, deque[int]] = {call: deque() for call in places}
     out: list[Message | None] = [None] * len(calls)
     for message in frame[1:]:
         answered = message.tool_call_id
@@ -119,7 +120,7 @@ def _by_call(calls: Sequence[ToolCall], frame: Sequence[Message]) -> list[Messag
             if message.meta.synthetic:
                 made_up[answered].append(number)
         elif not message.meta.synthetic and made_up[answered]:
-            number = made_up[answered].pop(0)
+            number = made_up[answered].popleft()
         else:
             continue
         out[number] = message
