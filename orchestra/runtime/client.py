@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
@@ -21,6 +21,7 @@ from orchestra.memory.blocks import Blocks
 from orchestra.memory.closing import open_session
 from orchestra.memory.passages import Passages
 from orchestra.memory.recall import ConversationSearch
+from orchestra.memory.retraction import LearnedLine, learned_from, unlearn
 from orchestra.memory.scopes import scoped_id, scoped_ref
 from orchestra.memory.search.archive import Archive, LocalArchive
 from orchestra.memory.sessions import Session, SessionUsage, find_session
@@ -362,6 +363,10 @@ class Client:
             await session.add_items([m if keep_messages else m.to_json(meta=False) for m in result.messages])
 
 
+def _numbers(messages: Iterable[Message | int]) -> set[int]:
+    return {one if isinstance(one, int) else one.meta.seq for one in messages}
+
+
 class SessionHandle:
     """``runtime.session(id, agent)``: the session protocol over one thread, found at the first use."""
 
@@ -386,6 +391,17 @@ class SessionHandle:
     async def pop_item(self) -> Message | None:
         """Take the last message away."""
         return await (await self.open()).pop_item()
+
+    async def learned_from(self, messages: Iterable[Message | int]) -> Sequence[LearnedLine]:
+        """The lines in blocks that came from messages which were popped; ``messages`` are these, or their numbers."""
+        return await learned_from(self._store, await self.open(), _numbers(messages))
+
+    async def unlearn(self, messages: Iterable[Message | int]) -> Sequence[LearnedLine]:
+        """Take out of the blocks what only these popped messages speak for; new edits, what stood there comes back.
+
+        Lines that others changed since, or that other messages speak for too, stay; the answer names them all.
+        """
+        return await unlearn(self._store, await self.open(), _numbers(messages))
 
     async def fork(self, at_turn: int, new_id: str) -> SessionHandle:
         """A new session that begins as this one was after turn ``at_turn``, state included."""
