@@ -68,6 +68,7 @@ def search(
     from orchestra.cli.console import out, print_json
 
     async def look(passages: Passages) -> Page[PassageHit]:
+        await passages.known(agent)
         return await passages.search(
             *(agent, query, tag, limit),
             tag_match_mode="all" if all_tags else "any",
@@ -100,6 +101,7 @@ def list_(
     from orchestra.cli.console import out, print_json
 
     async def look(passages: Passages) -> Page[Passage]:
+        await passages.known(agent)
         return await passages.list(agent, user_id=user, limit=limit, cursor=cursor)
 
     found = with_passages(cluster, look)

@@ -38,7 +38,7 @@ def check_session(session_id: str) -> str:
     """``session_id`` if it is one: 1 to 256 characters, any."""
     if not session_id or len(session_id) > SESSION_CHARS:
         raise InputError(f"a session id has 1 to {SESSION_CHARS} characters, this one has {len(session_id)}")
-    return _storable(session_id, "session id")
+    return check_storable(session_id, "session id")
 
 
 def check_user(user_id: str) -> str:
@@ -47,10 +47,11 @@ def check_user(user_id: str) -> str:
         raise InputError(
             f"a user id has 1 to {SESSION_CHARS} characters, this one has {len(user_id)}; use None for no one"
         )
-    return _storable(user_id, "user id")
+    return check_storable(user_id, "user id")
 
 
-def _storable(text: str, what: str) -> str:
+def check_storable(text: str, what: str) -> str:
+    """``text`` if it can be encoded; ``what`` it is, for the message."""
     try:
         text.encode()
     except UnicodeEncodeError:

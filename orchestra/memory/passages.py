@@ -7,14 +7,16 @@ from collections.abc import Sequence
 
 from orchestra.core.errors import InputError, UnknownName
 from orchestra.core.jsontext import dumps
-from orchestra.core.names import check_agent, derived_id
+from orchestra.core.names import check_agent, check_storable, check_user, derived_id
 from orchestra.core.passages import MAX_RESULTS, Page, Passage, PassageHit, PassageQuery, TagMode
 from orchestra.core.span import span
 from orchestra.memory.search.archive import Archive
 from orchestra.store.connection import Store
+from orchestra.store.definition_store import DefinitionStore
 from orchestra.store.passage_store import NewPassage, PassageStore, owner_of
 
 MAX_CHARS = 20_000
+YEAR_1, YEAR_10000 = -62_135_596_800.0, 253_402_300_800.0
 
 
 class Passages:
@@ -37,7 +39,7 @@ class Passages:
         """Add a passage, once per ``operation_id``. ``created_at``: Unix seconds, 0 means now.
 
         Raises:
-            InputError: the text is blank or longer than 20,000 characters.
+            InputError: the text is blank, longer than 20,000 characters or no Unicode; ``created_at`` is no date.
         """
         found = await self.insert_many(
             agent, [text], tags, user_id=user_id, source=source, created_at=created_at, operation_id=operation_id
@@ -56,9 +58,10 @@ class Passages:
         operation_id: str | None = None,
     ) -> list[Passage]:
         """Add passages, 500 a command. The same ``operation_id`` again adds nothing. Errors as in :meth:`insert`."""
-        operation = operation_id or uuid.uuid4().hex
+        operation, at = operation_id or uuid.uuid4().hex, checked_time(created_at)
+        check_storable(source, "source")
         made = [
-            NewPassage(passage_id(operation, number), checked_text(text), checked_tags(tags), source, created_at)
+            NewPassage(passage_id(operation, number), checked_text(text), checked_tags(tags), source, at)
             for number, text in enumerate(texts)
         ]
         await self._store.add(check_agent(agent), checked_user(user_id), made)
@@ -83,12 +86,13 @@ class Passages:
         Dates are ISO 8601, both included; one without a time means all of that day in UTC. Blank text finds nothing.
 
         Raises:
-            InputError: a date, the limit or the cursor cannot be used.
+            InputError: a name, a date, the limit or the cursor cannot be used.
             EmbeddingMismatch: the stored vectors are of another model than the configured one.
         """
+        who, text = (check_agent(agent), checked_user(user_id)), check_storable(query, "query")
         return await self.archive.search(
             PassageQuery(
-                *(agent, query, user_id, checked_tags(tags), tag_match_mode, limit),
+                *(who[0], text, who[1], checked_tags(tags), tag_match_mode, limit),
                 span(start_date, end_date),
                 cursor,
             )
@@ -104,10 +108,10 @@ class Passages:
     async def list(
         self, agent: str, *, user_id: str | None = None, limit: int = 100, cursor: str | None = None
     ) -> Page[Passage]:
-        """The agent's own passages, or those of one of its users; the newest first."""
+        """The agent's own passages, or those of one of its users; the newest first. Raises :class:`InputError`."""
         if not 1 <= limit <= MAX_RESULTS:
             raise InputError(f"limit {limit}: use 1 to {MAX_RESULTS}")
-        ids, after = await self._store.newest(owner_of(agent, user_id), limit, cursor)
+        ids, after = await self._store.newest(owner_of(check_agent(agent), checked_user(user_id)), limit, cursor)
         return Page.of(await self._store.get(ids), after)
 
     async def update(self, passage_id: str, *, text: str | None = None, tags: Sequence[str] | None = None) -> Passage:
@@ -128,6 +132,17 @@ class Passages:
         found = await self._store.get([passage_id])
         return bool(found) and await self._store.delete(found[0])
 
+    async def known(self, agent: str) -> None:
+        """Check that there is an agent of this name, or an archive that one has left.
+
+        Raises:
+            UnknownName: neither; names the others.
+        """
+        names = {owner.partition("|")[0] for owner in await self._store.owners()}
+        names.update(await DefinitionStore(self._store.store).names())
+        if check_agent(agent) not in names:
+            raise UnknownName("agent", agent, sorted(names))
+
     async def clear(self, agent: str) -> int:
         """Delete all passages of an agent, those of its users too; how many. 500 a command.
 
@@ -147,7 +162,7 @@ def passage_id(operation: str, number: int = 0) -> str:
 
 def checked_text(text: str) -> str:
     """``text`` without blank ends. Raises :class:`InputError`."""
-    text = text.strip()
+    text = check_storable(text, "passage").strip()
     if not text:
         raise InputError("a passage needs some text")
     if len(text) > MAX_CHARS:
@@ -159,11 +174,18 @@ def checked_tags(tags: Sequence[str] | None) -> tuple[str, ...]:
     """The tags, each once, without blank ones. Raises :class:`InputError` for a string in place of a list."""
     if isinstance(tags, str):
         raise InputError(f"tags={tags!r}: give a list of tags")
-    return tuple(dict.fromkeys(tag.strip() for tag in tags or () if tag.strip()))
+    return tuple(dict.fromkeys(check_storable(tag, "tag").strip() for tag in tags or () if tag.strip()))
 
 
 def checked_user(user_id: str | None) -> str | None:
     """``user_id`` if it can be one. Raises :class:`InputError` for an empty one."""
     if user_id == "":
         raise InputError("user_id is empty; leave it out for the agent's own passages")
-    return user_id
+    return user_id if user_id is None else check_user(user_id)
+
+
+def checked_time(at: float) -> float:
+    """Unix seconds within the years 1 to 9999. Raises :class:`InputError`."""
+    if not YEAR_1 <= at < YEAR_10000:
+        raise InputError(f"created_at {at}: give Unix seconds, between the years 1 and 9999")
+    return at

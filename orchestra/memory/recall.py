@@ -7,6 +7,7 @@ from typing import Literal
 
 from orchestra.core.errors import InputError
 from orchestra.core.messages import ROLES, Role
+from orchestra.core.names import check_storable
 from orchestra.core.passages import Page, RecallQuery, Utterance
 from orchestra.core.span import span
 from orchestra.memory.search.archive import Archive
@@ -55,4 +56,6 @@ class ConversationSearch:
         where = (self._session_id, self._user_id, self._scope)
         when = span(start_date, end_date)
         agent = self._agent if isinstance(self._agent, str) else await self._agent()
-        return await self._archive.recall(RecallQuery(agent, query, *where, wanted, limit, when, cursor))
+        return await self._archive.recall(
+            RecallQuery(agent, check_storable(query, "query"), *where, wanted, limit, when, cursor)
+        )

@@ -173,6 +173,11 @@ class Embeddings:
                 continue
             try:
                 vectors = await loop.run_in_executor(self._thread, embedder.embed, [text for text, _ in batch])
+                if vectors.shape != (
+                    len(batch),
+                    embedder.dimension,
+                ):  # else they would be stored
+                    raise ValueError(f"{len(batch)} vectors of {embedder.dimension} were due, it gave {vectors.shape}")
             except Exception as error:
                 failed = EmbeddingsUnavailable(embedder.name, f"{type(error).__name__}: {error}")
                 for _, answer in batch:

@@ -47,10 +47,26 @@ def test_add_search_list_delete(archive: Command) -> None:
         (["add", "pal", "  "], "needs some text"),
         (["add", "a|b", "text"], "without '|'"),
         (["add", "pal", "text", "--user", ""], "user_id is empty"),
+        (["add", "pal", "lone \udcff byte"], "lone surrogate"),
+        (["add", "pal", "text", "--tag", "\udcff"], "lone surrogate"),
+        (["search", "pal", "\udcff"], "lone surrogate"),
+        (["search", "pal", "x", "--user", ""], "user_id is empty"),
+        (["search", "pal|ana", "x"], "without '|'"),
+        (["search", "nobody", "x"], "no agent named 'nobody' (known: pal)"),
+        (["list", "nobody"], "no agent named 'nobody' (known: pal)"),
+        (["list", "pal|ana"], "without '|'"),
+        (["list", "pal", "--user", ""], "user_id is empty"),
+        (["list", "pal", "--limit", "0"], "'--limit'"),
+        (["delete", "p-none"], "no passage named"),
+        (["search", "pal", "x", "--cluster", "sets.yaml"], "use Redis 8"),
+        (["list", "pal", "--cluster", "odd.yaml"], "odd.yaml:3: embeddings.index: must be one of"),
     ],
 )
 def test_wrong_input(orchestra: Command, arguments: list[str], problem: str) -> None:
-    write(orchestra.folder, {"cluster.yaml": CLUSTER % "none"})
+    cluster = CLUSTER % "none"
+    sets, odd = (cluster.replace("none", f"none, index: {index}") for index in ("vectorset", "hnsw"))
+    write(orchestra.folder, {"cluster.yaml": cluster, "sets.yaml": sets, "odd.yaml": odd})
+    assert orchestra("archive", "add", "pal", "the boat is blue", "--user", "ana").code == 0
     done = orchestra("archive", *arguments)
     assert done.code == 2
     assert problem in done.err

@@ -194,6 +194,9 @@ async def test_vectors_are_made_in_the_background_where_the_model_is_loaded(open
         ({"end_date": "2026-02-30"}, "end_date"),
         ({"start_date": "2026-02-02", "end_date": "2026-02-01"}, "lies before"),
         ({"tags": "boat"}, "give a list"),
+        ({"tags": ["\ud800"]}, "lone surrogate"),
+        ({"user_id": ""}, "user_id is empty"),
+        ({"user_id": "x" * 257}, "1 to 256"),
     ],
 )
 async def test_wrong_arguments(opened: Opened, arguments: dict[str, object], problem: str) -> None:
@@ -209,7 +212,30 @@ async def test_a_cursor_belongs_to_its_search(opened: Opened) -> None:
         await passages.search("a", "tea", limit=1, cursor=found.cursor)
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "x" * 20_001])
+async def test_a_name_never_leads_to_another_users_passages(opened: Opened) -> None:
+    passages = opened("none")
+    await passages.insert("a", "boat of ana", user_id="ana")
+    for attempt in (passages.search("a|ana", "boat"), passages.list("a|ana"), passages.clear("a|ana")):
+        with pytest.raises(InputError, match="without '\\|'"):
+            await attempt
+    assert texts(await passages.search("a", "boat", user_id="ana")) == ["boat of ana"]
+
+
+@pytest.mark.parametrize("at", [float("nan"), float("inf"), -1e12, 1e12])
+async def test_times_that_are_refused(opened: Opened, at: float) -> None:
+    with pytest.raises(InputError, match="created_at"):
+        await opened("none").insert("a", "boat", created_at=at)
+
+
+async def test_times_before_1970(opened: Opened) -> None:
+    passages = opened()
+    await passages.insert("a", "boat of 1969", created_at=-86_400.25)
+    await passages.insert("a", "boat of 1971", created_at=40_000_000.125)
+    assert texts(await passages.search("a", "boat", end_date="1969-12-31")) == ["boat of 1969"]
+    assert texts(await passages.search("a", "boat", start_date="1970-01-01")) == ["boat of 1971"]
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "x" * 20_001, "a \udcff"])
 async def test_texts_that_are_refused(opened: Opened, text: str) -> None:
     with pytest.raises(InputError):
         await opened("none").insert("a", text)

@@ -6,10 +6,12 @@ import asyncio
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from orchestra.core.errors import ConfigError, EmbeddingsUnavailable
 from orchestra.memory.search.embedder import BATCH, Embeddings, find, load
@@ -83,5 +85,23 @@ async def test_an_embedder_that_fails_is_a_typed_error() -> None:
     embeddings = Embeddings(f"{__name__}:Broken")
     await embeddings.embedder()
     with pytest.raises(EmbeddingsUnavailable, match="out of memory"):
+        await embeddings.query("boat")
+    await embeddings.close()
+
+
+class Odd(MeaningEmbedder):
+    """Says one dimension and gives another."""
+
+    def __init__(self) -> None:
+        super().__init__("odd", 8)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.zeros((len(texts), 7), np.float32)
+
+
+async def test_vectors_of_another_dimension_than_it_says_are_refused() -> None:
+    embeddings = Embeddings(f"{__name__}:Odd")
+    assert await embeddings.embedder() is not None
+    with pytest.raises(EmbeddingsUnavailable, match=r"1 vectors of 8 were due, it gave \(1, 7\)"):
         await embeddings.query("boat")
     await embeddings.close()
