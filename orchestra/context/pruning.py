@@ -6,7 +6,7 @@ Sizes are in characters; a character that costs a whole token counts as four, so
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 
@@ -68,17 +68,24 @@ def prune(
         return _size(message, estimate if message is messages[place] else message_tokens)
 
     characters = max(1, window * CHARACTERS_PER_TOKEN)
-    total = sum(size(place) for place in range(len(messages)))
+    # Most messages are plain texts, and a view has thousands: no call for each of those.
+    total = 0
+    for place, message in enumerate(shown):
+        content = message.content
+        plain = not message.tool_calls and isinstance(content, str) and content.isascii()
+        total += len(content) if plain else size(place)
     if total / characters < settings.soft_ratio:
         return Pruned(shown, pruned, "below_soft")
 
     decided: dict[int, Decision] = {}
+    made: dict[int, Message] = {}
     sizes: dict[int, int] = {}
     for place in eligible:
         message = shown[place]
         sizes[place] = size(place)
         if pruned.get(message.meta.seq) is None and (shorter := _soft(message, settings)) is not message:
             decided[message.meta.seq] = "trim"
+            made[place] = shorter
             total -= sizes[place]
             sizes[place] = _text_size(shorter.text)
             total += sizes[place]
@@ -91,11 +98,15 @@ def prune(
                 break
             if sizes[place] > gone:  # a placeholder in place of less would cost, not gain
                 decided[shown[place].meta.seq] = "clear"
+                made[place] = _cleared(shown[place], settings)
                 total += gone - sizes[place]
                 reason = "cleared"
     if not decided:
         return Pruned(shown, pruned, reason)
-    return Pruned(_apply(shown, decided, settings), {**pruned, **decided}, reason)
+    out = list(shown)
+    for place, message in made.items():
+        out[place] = message
+    return Pruned(out, {**pruned, **decided}, reason)
 
 
 def may_prune(tool: str, settings: Pruning) -> bool:
@@ -127,11 +138,15 @@ def _soft(message: Message, settings: Pruning) -> Message:
         return message
     text = message.text
     shorter = soft_trim(text, over=settings.soft_over, head=settings.head, tail=settings.tail)
-    return message if shorter is text or shorter == text else replace(message, content=shorter)
+    return message if shorter is text else _with_text(message, shorter)
 
 
 def _cleared(message: Message, settings: Pruning) -> Message:
-    return message if message.content == settings.placeholder else replace(message, content=settings.placeholder)
+    return message if message.content == settings.placeholder else _with_text(message, settings.placeholder)
+
+
+def _with_text(message: Message, text: str) -> Message:
+    return Message(message.role, text, (), message.tool_call_id, message.name, message.is_error, message.meta)
 
 
 def _eligible(messages: Sequence[Message], settings: Pruning) -> list[int]:
