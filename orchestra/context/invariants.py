@@ -18,20 +18,20 @@ def faults(messages: Sequence[Message], *, newest: Message | None = None, summar
     found = []
     place = 0
     while place < len(messages):
-        message = messages[place]
+        message, asked = messages[place], place
         place += 1
         if message.role == "tool":
-            found.append(f"message {place - 1}: a result of {message.tool_call_id!r} without its call")
+            found.append(f"message {asked}: a result of {message.tool_call_id!r} without its call")
             continue
         if message.tool_calls and message.role != "assistant":
-            found.append(f"message {place - 1}: a {message.role} message makes calls")
+            found.append(f"message {asked}: a {message.role} message makes calls")
             continue
         for call in message.tool_calls:
             if not call.id or not call.name:
-                found.append(f"message {place - 1}: a call without id or name")
+                found.append(f"message {asked}: a call without id or name")
             answer = messages[place] if place < len(messages) else None
             if answer is None or answer.role != "tool" or answer.tool_call_id != call.id:
-                found.append(f"message {place - 1}: the result of {call.id!r} does not stand in its place")
+                found.append(f"message {asked}: the result of {call.id!r} does not stand in its place")
                 break
             place += 1
     if newest is not None and not any(_same(message, newest) for message in messages):

@@ -16,10 +16,10 @@ def last_messages(messages: Sequence[Message], count: int) -> Sequence[Message]:
     """
     head = head_length(messages)
     cut = max(head, len(messages) - count)
-    if cut == head:
-        return messages
     newest = newest_user(messages)
-    older = [messages[newest]] if newest is not None and newest < cut else []
+    older = [messages[newest]] if newest is not None and head <= newest < cut else []
+    if cut == head + len(older):
+        return messages
     return repair([*messages[:head], *older, *messages[cut:]])
 
 
