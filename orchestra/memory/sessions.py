@@ -119,6 +119,20 @@ class Session:
         await TurnStore(self._store).fork(self.thread, at_turn, made.thread, operation_id or uuid.uuid4().hex)
         return made
 
+    async def rewind(self, turn: int | str | None = None, *, operation_id: str | None = None) -> list[Message]:
+        """Take a turn and all that came after it away; the messages that went, oldest first.
+
+        State and counters are as they were before that turn, so the next run stands in its place: edit the question
+        that comes back and ask again. ``turn`` is the number of a completed turn or the run id of any, failed ones too;
+        ``None`` is the last one. What was learned from it stays in the blocks, as after :meth:`pop_item`.
+
+        Raises:
+            InputError: there is no such turn.
+            SessionInterrupted: a run that waits for an answer holds the session.
+        """
+        texts = await TurnStore(self._store).rewind(self.thread, turn, operation_id or uuid.uuid4().hex)
+        return [message for _, message in readable(texts)]
+
     async def usage(self) -> SessionUsage:
         """What the turns used, one by one and together; aborted turns count too."""
         turns = await TurnStore(self._store).turns(self.thread)

@@ -403,6 +403,10 @@ class SessionHandle:
         """
         return await unlearn(self._store, await self.open(), _numbers(messages))
 
+    async def rewind(self, turn: int | str | None = None, *, operation_id: str | None = None) -> list[Message]:
+        """Take a turn (by number or run id; the last one) and all after it away; the messages that went."""
+        return await (await self.open()).rewind(turn, operation_id=operation_id)
+
     async def fork(self, at_turn: int, new_id: str) -> SessionHandle:
         """A new session that begins as this one was after turn ``at_turn``, state included."""
         made = await (await self.open()).fork(at_turn, new_id)

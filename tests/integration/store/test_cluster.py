@@ -28,7 +28,8 @@ from tests.waiting import until
 # fifteen: these two are called by hand. Session objects that stand on their own have keys of their own.)
 CALLED = """
     amend attach beat begin claim close closed closing commit create define draft edit fail forget fork journal load
-    publish restore snapshot unclosed unsnap shelve reshelve changes embeddings embedded passages unshelve vectors
+    publish restore rewind snapshot unclosed unsnap shelve reshelve changes embeddings embedded passages unshelve
+    vectors
 """
 REACHED = set(CALLED.split())
 
@@ -87,6 +88,7 @@ async def work(runtime: Client) -> None:
     await session.add_items([{"role": "user", "content": "added"}])
     assert await session.pop_item() is not None
     await session.fork(1, "branch")
+    assert len(await runtime.session("branch", "a").rewind()) > 1
     snapshot = await runtime.snapshot("s", "a")
     await runtime.blocks.update(lent.id, value="later")
     assert len((await runtime.restore(snapshot, blocks="all")).blocks) == 1
