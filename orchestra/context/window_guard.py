@@ -20,15 +20,20 @@ def window_of(configured: float | None, metadata: float | None, agent_tokens: fl
     return min(_whole(window), _whole(agent_tokens)) if agent_tokens is not None else _whole(window)
 
 
-def guard(window: float, *, settings: WindowGuard, provider: str, model: str) -> str | None:
+def guard(window: float, *, settings: WindowGuard, provider: str, model: str, fixed: int = 0) -> str | None:
     """The warning for a small window; ``None``: it is large enough.
 
+    ``fixed`` are the tokens of what is in every prompt: instructions, blocks, tools. No compaction makes them fewer.
+
     Raises:
-        ContextWindowTooSmall: below the minimum, or zero, negative or not finite whatever the minimum.
+        ContextWindowTooSmall: below the minimum, or zero, negative or not finite whatever the minimum, or no larger than
+            ``fixed``.
     """
     tokens = _whole(window)
     if tokens <= 0 or tokens < settings.minimum:
         raise ContextWindowTooSmall(provider, model, tokens, settings.minimum)
+    if tokens <= fixed:
+        raise ContextWindowTooSmall(provider, model, tokens, fixed + 1)
     if tokens < settings.warn_below:
         return (
             f"the window of {provider}:{model} has only {tokens} tokens (less than {settings.warn_below}): "

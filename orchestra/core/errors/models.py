@@ -44,13 +44,13 @@ class ContextOverflow(ModelError):
 class ContextWindowTooSmall(ModelError):
     """A model's window is too small for a conversation; raised before it is asked, so another model can be tried.
 
-    Data: ``provider``, ``model``, ``tokens`` (its window), ``minimum``.
+    Data: ``provider``, ``model``, ``tokens`` (its window), ``minimum`` (configured, or what stands in every prompt).
     """
 
     exit_code = 2
 
     def __init__(self, provider: str, model: str, tokens: int, minimum: int) -> None:
-        super().__init__(model, f"its window of {tokens} tokens is below the minimum of {minimum}")
+        super().__init__(model, f"its window of {tokens} tokens is below the {minimum} that are needed at least")
         self.args = (provider, model, tokens, minimum)
         self.provider, self.tokens, self.minimum = provider, tokens, minimum
 
@@ -59,7 +59,7 @@ class ContextWindowTooSmall(ModelError):
         name = f"{self.provider}:{self.model}" if self.provider else self.model
         return (
             f"model {name}: {self.problem}. Take a model with a larger window, raise context_tokens, "
-            "or lower conversation.guard.minimum"
+            "shorten instructions, blocks and tools, or lower conversation.guard.minimum"
         )
 
 
