@@ -18,6 +18,7 @@ from orchestra.cluster.embedded.status import status as embedded_status
 from orchestra.cluster.opened_store import open_store
 from orchestra.core.cluster import ClusterConfig
 from orchestra.core.errors import OrchestraError
+from orchestra.memory.search.archive import index_on
 from orchestra.memory.search.embedder import find
 from orchestra.models.catalog import PROVIDERS
 from orchestra.models.registry import describe_auto
@@ -103,6 +104,7 @@ async def _try_store(config: ClusterConfig, what: str) -> Finding:
         async with open_store(config, patience=1.0) as store:
             server = _server(await store.redis.info("server"))
             where = what or store.address
+            await index_on(store, config.embeddings.index)
     except OrchestraError as error:
         hint = "Check redis.url in the cluster file, or use redis: {url: embedded}"
         return Finding("redis", "broken", str(error), "" if config.redis.url == "embedded" else hint)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Callable
 
 import numpy as np
 import pytest
 
 from orchestra import Runtime
+from orchestra.cluster.doctor import examine
+from orchestra.core.cluster import ClusterConfig
 from orchestra.core.errors import StoreIncompatible
 from orchestra.memory.passages import Passages
 from orchestra.memory.search.archive import LocalArchive, index_on
@@ -55,6 +58,15 @@ async def test_a_server_without_them_is_named_at_the_start(each_store: Store) ->
     assert await index_on(each_store, "auto") == "scan"
     async with Runtime.start({**config, "embeddings": {"model": "none", "index": "auto"}}, inline=True):
         pass
+
+
+async def test_doctor_says_it_too(each_store: Store) -> None:
+    config = {"redis": {"url": each_store.url}, "namespace": each_store.keys.namespace}
+    lacking = await each_store.lacks("VADD")
+    for index, broken in (("vectorset", bool(lacking)), ("auto", False), ("scan", False)):
+        found = await examine(ClusterConfig.model_validate({**config, "embeddings": {"index": index}}), environment={})
+        (redis,) = (one for one in found if one.name == "redis")
+        assert (redis.state, "vector sets" in redis.text) == ("broken" if broken else "fine", broken)
 
 
 async def test_the_probe_names_what_is_lacking(each_store: Store) -> None:
@@ -134,3 +146,41 @@ async def test_the_index_is_changed_to_and_fro(opened: Opened, each_store: Store
     await each_store.read("XTRIM", each_store.keys.changes("a"), "MAXLEN", 1)
     assert sorted(await texts(opened(), "boat")) == expected
     assert await texts(opened(), "the physician called", 1) == ["the doctor called"]
+
+
+async def test_both_indexes_find_the_same_whatever_happens_in_between(opened: Opened, each_store: Store) -> None:
+    """Random changes by several processes; after each the two indexes agree on what passes the filters."""
+    chance = random.Random(11)
+    writers, readers = [opened(), opened("scan")], {"set": opened(), "scan": opened("scan")}
+    ids: list[str] = []
+    for step in range(120):
+        writer, choice = chance.choice(writers), chance.random()
+        tags = chance.sample(["x", "y", "z"], chance.randint(0, 2))
+        if choice < 0.5 or not ids:
+            made = await writer.insert("a", f"boat {step}", tags, created_at=86_400.0 * chance.randint(1, 30))
+            ids.append(made.id)
+        elif choice < 0.65:
+            await writer.update(chance.choice(ids), text=f"ship {step}")
+        elif choice < 0.8:
+            await writer.update(chance.choice(ids), tags=tags)
+        elif choice < 0.95:
+            await writer.delete(ids.pop(chance.randrange(len(ids))))
+        elif choice < 0.97:
+            await writer.clear("a")
+            ids.clear()
+        else:
+            await each_store.read("XTRIM", each_store.keys.changes("a"), "MAXLEN", 1)
+        if step % 3:
+            continue
+        for given in (
+            {},
+            {"tags": ["x", "y"]},
+            {"tags": ["x", "y"], "tag_match_mode": "all"},
+            {"start_date": "1970-01-08", "end_date": "1970-01-20"},
+        ):
+            found = {
+                name: sorted(hit.passage.id for hit in await one.search("a", "boat", limit=1000, **given))  # type: ignore[arg-type]
+                for name, one in readers.items()
+            }
+            assert found["set"] == found["scan"], (step, given)
+            assert given or found["set"] == sorted(ids)
