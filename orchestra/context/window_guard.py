@@ -26,8 +26,8 @@ def guard(window: float, *, settings: WindowGuard, provider: str, model: str, fi
     ``fixed`` are the tokens of what is in every prompt: instructions, blocks, tools. No compaction makes them fewer.
 
     Raises:
-        ContextWindowTooSmall: below the minimum, or zero, negative or not finite whatever the minimum, or no larger than
-            ``fixed``.
+        ContextWindowTooSmall: below the minimum, or zero, negative or not finite whatever the minimum, or not
+            larger than ``fixed``.
     """
     tokens = _whole(window)
     if tokens <= 0 or tokens < settings.minimum:
