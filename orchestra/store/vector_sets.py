@@ -74,6 +74,10 @@ class VectorSets:
             failpoint("archive.vectors")
         return "ok", born
 
+    async def drop(self, owner: str) -> None:
+        """Delete the owner's set; who adds to it meanwhile is told, and one that searches makes it again."""
+        await self.store.read("UNLINK", self.store.keys.vectored(owner), self.store.keys.vectors(owner))
+
     async def nearest(
         self, owner: str, vector: bytes, count: int, tags: Sequence[str], match: TagMode, span: Span
     ) -> list[tuple[str, float]]:

@@ -165,6 +165,8 @@ class PassageSearch:
         await self._store.identify(embedder.name, embedder.dimension, replace=True)
         count = 0
         for owner in await self._store.owners():
+            if self._sets is None:  # of a time when the server searched: only memory that nobody uses any more
+                await VectorSets(self._store.store).drop(owner)
             await self.refreshed([owner])
             count += len(await self._store.ids(owner))
         return count

@@ -148,6 +148,17 @@ async def test_the_index_is_changed_to_and_fro(opened: Opened, each_store: Store
     assert await texts(opened(), "the physician called", 1) == ["the doctor called"]
 
 
+async def test_a_reindex_of_who_scans_frees_the_sets(opened: Opened, each_store: Store) -> None:
+    sets, scan = opened(), opened("scan")
+    await sets.insert("a", "the boat is blue", user_id="ana")
+    assert len(await sets.search("a", "ship", user_id="ana")) == 1
+    keys = each_store.keys.vectors("a|ana"), each_store.keys.vectored("a|ana")
+    assert await each_store.read("EXISTS", *keys) == 2
+    assert await scan.reindex() == 1
+    assert await each_store.read("EXISTS", *keys) == 0
+    assert len(await sets.search("a", "ship", user_id="ana")) == 1
+
+
 async def test_both_indexes_find_the_same_whatever_happens_in_between(opened: Opened, each_store: Store) -> None:
     """Random changes by several processes; after each the two indexes agree on what passes the filters."""
     chance = random.Random(11)
