@@ -191,14 +191,15 @@ class _Execution:
                 return
             if not answer.approved:
                 verdict = NodeResult("failed", "rejected", answer.reason or "it was not approved")
-        self.emit(NodeStart(visit))
         if verdict is not None:
+            self.emit(NodeStart(visit))
             await self._take(_Ended(visit, verdict, 0.0))
         else:
             self.running[visit.key] = group.create_task(self._visit(visit), name=visit.key)
 
     async def _visit(self, visit: Visit) -> None:
-        """Run one visit. Whatever happens, it is told in ``news``."""
+        """Run one visit. Whatever happens is told in ``news``, unless it was cancelled before its first step."""
+        self.emit(NodeStart(visit))
         loop = asyncio.get_running_loop()
         began = loop.time()
         result: NodeResult | Exception

@@ -16,7 +16,7 @@ from orchestra.patterns.graph_state import GraphState, NodeView
 from orchestra.patterns.node_input import as_text, node_input, own_input, task_text
 from orchestra.patterns.outcome import PatternOutcome, VisitRecord
 from orchestra.patterns.planning import Stop
-from orchestra.patterns.visits import ABORTED, NodeResult, Settlement, Visit, VisitInput, summed
+from orchestra.patterns.visits import ABORTED, NodeResult, Settlement, Visit, VisitInput, split_key, summed, visit_key
 
 NO_INPUT = VisitInput((), "")
 
@@ -70,8 +70,7 @@ class GraphPlan:
         self._known = {name: _Known() for name in graph.nodes}
         self._views = {name: NodeView(name) for name in graph.nodes}
         self._rounds: dict[str, _Round] = {}
-        self._fresh: list[tuple[str, int | None]] = []
-        self._places: dict[str, tuple[str, int | None]] = {}
+        self._fresh: list[str] = []  # keys of visits
         self._records: list[tuple[int, VisitRecord]] = []
         self._count = 0
         self._stop: Stop | None = None
@@ -88,7 +87,7 @@ class GraphPlan:
     def ready(self) -> Sequence[Visit]:
         """The visits that may start now and were not given before."""
         fresh, self._fresh = self._fresh, []
-        return [self._visit(name, item) for name, item in fresh if self._is_open(name, item)]
+        return [self._visit(key) for key in fresh if self._outstanding(key)]
 
     def judge(self, visit: Visit, result: NodeResult) -> Settlement:
         """The result with the edges that it satisfies; of a ``map`` only its last item settles the edges."""
@@ -103,11 +102,10 @@ class GraphPlan:
 
     def settled(self, settlement: Settlement) -> None:
         """Go on from a settlement."""
-        place = self._places.get(settlement.visit)
-        if place is None or not self._is_open(*place):
+        if not self._outstanding(settlement.visit):
             problem = f"graph {self.graph.name!r}: {settlement.visit!r} is not outstanding"
             raise InputError(f"{problem}, so what is recorded comes from another definition or another input")
-        name, item = place
+        name, _, item = split_key(settlement.visit)
         round_ = self._rounds[name]
         whole = _whole(round_, item, settlement.result)
         self._records.append((round_.open.pop(item), VisitRecord(name, round_.number, item, settlement.result)))
@@ -175,14 +173,14 @@ class GraphPlan:
                 break
             round_.open[item] = self._count
             self._count += 1
-            self._fresh.append((name, item))
-            self._places[_key(name, round_.number, item)] = (name, item)
+            self._fresh.append(visit_key(name, round_.number, item))
         if round_.open:
             known.rounds += 1
             self._rounds[name] = round_
 
-    def _visit(self, name: str, item: int | None) -> Visit:
+    def _visit(self, key: str) -> Visit:
         """The visit, with its input. Made when it is to start: of what ended in an earlier process none is made."""
+        name, _, item = split_key(key)
         node, round_ = self.graph.nodes[name], self._rounds[name]
         verdict, given = round_.verdict, NO_INPUT
         if verdict is None:
@@ -268,8 +266,10 @@ class GraphPlan:
         """The nodes that will not run again: those that have ended and that no loop leads to."""
         return {name for name, known in self._known.items() if known.result and name not in self._shape.repeatable}
 
-    def _is_open(self, name: str, item: int | None) -> bool:
-        return name in self._rounds and item in self._rounds[name].open
+    def _outstanding(self, key: str) -> bool:
+        name, number, item = split_key(key)
+        round_ = self._rounds.get(name)
+        return round_ is not None and round_.number == number and item in round_.open
 
     def _view(self, name: str, result: NodeResult) -> NodeView:
         visits = self._known[name].rounds
@@ -287,10 +287,6 @@ class GraphPlan:
         if not callable(found):
             raise InputError(f"{value!r} is not loaded")
         return found
-
-
-def _key(name: str, number: int, item: int | None) -> str:
-    return Visit(name, number, 0, "", "fresh", NO_INPUT, item).key
 
 
 def _whole(round_: _Round, item: int | None, result: NodeResult) -> NodeResult:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
+from orchestra.core.errors import InputError
 from orchestra.core.jsontext import Json
 from orchestra.core.messages import Message
 from orchestra.core.model import Usage
@@ -17,6 +19,7 @@ NodeStatus: TypeAlias = Literal["completed", "failed", "interrupted", "cancelled
 ABORTED = "aborted"
 """The reason of a failed result that ends the whole run, whatever ``on_failure`` says: a hook's way to abort."""
 NODE_TIMEOUT = "node_timeout"
+_KEY = re.compile(r"(.+)#(\d+)(?:\[(\d+)\])?", re.DOTALL)
 
 
 @by_constructor
@@ -141,14 +144,24 @@ class Visit:
     @property
     def key(self) -> str:
         """``check#2``, or ``part#1[3]`` for an item: the same in every run of this graph on this input."""
-        return f"{self.node}#{self.number}" if self.item is None else f"{self.node}#{self.number}[{self.item}]"
+        return visit_key(self.node, self.number, self.item)
+
+
+def visit_key(node: str, number: int, item: int | None) -> str:
+    """``check#2``, or ``part#1[3]`` for an item."""
+    return f"{node}#{number}" if item is None else f"{node}#{number}[{item}]"
 
 
 def split_key(key: str) -> tuple[str, int, int | None]:
-    """Node, number and item of a visit's key."""
-    node, _, rest = key.rpartition("#")
-    number, _, item = rest.rstrip("]").partition("[")
-    return node, int(number), int(item) if item else None
+    """Node, number and item of a visit's key.
+
+    Raises:
+        InputError: it is no such key.
+    """
+    found = _KEY.fullmatch(key)
+    if found is None:
+        raise InputError(f"{key!r} is no visit's key")
+    return found[1], int(found[2]), int(found[3]) if found[3] else None
 
 
 def interrupt_id(run_id: str, visit: Visit) -> str:
