@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from rich.text import Text
 from orchestra.cli.block_screen import moment
 from orchestra.cli.console import plain_table, print_indented, print_table
 from orchestra.core.messages import Message
+from orchestra.memory.retraction import LearnedLine
 from orchestra.memory.session_list import SessionView
 from orchestra.memory.sessions import Session
 from orchestra.memory.snapshots import Restored, SnapshotView
@@ -53,6 +55,29 @@ def show_messages(
         for call in message.tool_calls:
             arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
             print_indented(console, Text(f"calls {call.name}({arguments})", "magenta"), left=2, hang=2)
+
+
+def show_learned(session: Session, lines: Sequence[LearnedLine], console: Console) -> None:
+    """What memory has made of messages that were taken away, and what has become of it."""
+    if not lines:
+        return
+    console.print("memory has lines from them:")
+    for line in lines:
+        what = {
+            "kept": "",
+            "mixed": "also from other messages",
+            "changed": f"changed since by {line.by.removeprefix('agent:')}",
+            "removed": "taken out",
+        }[line.state]
+        facts = f"  {line.state}: {what}" if what else f"  written by {line.author.removeprefix('agent:')}"
+        print_indented(console, Text.assemble((line.label, "bold"), (f" ({line.block_id})", "dim"), facts), left=2)
+        print_indented(console, Text(line.text), left=4)
+    if any(line.state == "kept" for line in lines):
+        command = f"orchestra sessions pop {shlex.quote(session.session_id)} --agent {session.agent} --count 0"
+        console.print("the next pass revises them; what came only from them is taken out at once by", style="dim")
+        print_indented(console, Text(f"{command} --revert-memory", "dim"), left=2, hang=2)
+    elif any(line.state in ("changed", "mixed") for line in lines):
+        console.print("what stands there still can be changed with orchestra blocks set", style="dim")
 
 
 def show_snapshots(snapshots: Sequence[SnapshotView], console: Console) -> None:

@@ -112,11 +112,12 @@ class _Retraction:
         return out
 
 
-async def learned_from(store: Store, session: Session, seqs: Collection[int]) -> list[LearnedLine]:
+async def learned_from(store: Store, session: Session, seqs: Collection[int] | None = None) -> list[LearnedLine]:
     """The lines in the blocks of the session's agent that came from messages which were taken away.
 
-    ``seqs`` are the messages' numbers. Blocks of the session and of its user are looked at too. What the bounded
-    history of a block does not know any more is not found, nor is a line that was deleted on account of a message.
+    ``seqs`` are the messages' numbers; ``None``: all that were ever taken away. Blocks of the session and of its user
+    are looked at too. What the bounded history of a block does not know any more is not found, nor is a line that was
+    deleted on account of a message.
     """
     found = []
     retraction = await _retraction(store, session, seqs)
@@ -125,7 +126,7 @@ async def learned_from(store: Store, session: Session, seqs: Collection[int]) ->
     return found
 
 
-async def unlearn(store: Store, session: Session, seqs: Collection[int]) -> list[LearnedLine]:
+async def unlearn(store: Store, session: Session, seqs: Collection[int] | None = None) -> list[LearnedLine]:
     """Take out what only the messages ``seqs`` speak for, as new edits; what stood there before comes back.
 
     Gives the lines that :func:`learned_from` finds, those that were taken out as ``removed``. Lines that others changed
@@ -169,8 +170,11 @@ async def _unlearn(store: Store, block: BlockView, retraction: _Retraction) -> l
         return [_removed(line) if line.state == "kept" else line for line in learned]
 
 
-async def _retraction(store: Store, session: Session, seqs: Collection[int]) -> _Retraction:
-    entries = [entry_from(text) for text in await ThreadStore(store).entries(session.thread)]
+async def _retraction(store: Store, session: Session, seqs: Collection[int] | None) -> _Retraction:
+    threads = ThreadStore(store)
+    if seqs is None:  # before the log is read: a message that comes meanwhile is not taken for one that went
+        seqs = range(1, int((await threads.head(session.thread)).get("seq", 0)) + 1)
+    entries = [entry_from(text) for text in await threads.entries(session.thread)]
     there = {entry.seq for entry in entries if entry is not None}
     return _Retraction(session.thread, set(seqs) - there, there)
 

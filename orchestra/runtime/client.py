@@ -363,8 +363,8 @@ class Client:
             await session.add_items([m if keep_messages else m.to_json(meta=False) for m in result.messages])
 
 
-def _numbers(messages: Iterable[Message | int]) -> set[int]:
-    return {one if isinstance(one, int) else one.meta.seq for one in messages}
+def _numbers(messages: Iterable[Message | int] | None) -> set[int] | None:
+    return None if messages is None else {one if isinstance(one, int) else one.meta.seq for one in messages}
 
 
 class SessionHandle:
@@ -392,11 +392,11 @@ class SessionHandle:
         """Take the last message away."""
         return await (await self.open()).pop_item()
 
-    async def learned_from(self, messages: Iterable[Message | int]) -> Sequence[LearnedLine]:
-        """The lines in blocks that came from messages which were popped; ``messages`` are these, or their numbers."""
+    async def learned_from(self, messages: Iterable[Message | int] | None = None) -> Sequence[LearnedLine]:
+        """The lines in blocks that came from messages which were popped: from these (or their numbers), or from all."""
         return await learned_from(self._store, await self.open(), _numbers(messages))
 
-    async def unlearn(self, messages: Iterable[Message | int]) -> Sequence[LearnedLine]:
+    async def unlearn(self, messages: Iterable[Message | int] | None = None) -> Sequence[LearnedLine]:
         """Take out of the blocks what only these popped messages speak for; new edits, what stood there comes back.
 
         Lines that others changed since, or that other messages speak for too, stay; the answer names them all.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 
 from tests.acceptance.cli.orchestra_command import Command, labels
 
@@ -59,13 +61,55 @@ def test_sessions_are_listed_shown_popped_and_deleted(played: Command) -> None:
     last = played("sessions", "show", "talk", "--last", "2", "--json").json["messages"]
     assert [one["content"] for one in last] == ["My hotel is the Astoria.", "answer 5"]
     popped = played("sessions", "pop", "talk", "--count", "2", "--json").json
-    assert popped == last
+    assert popped == {"messages": last, "memory": []}  # no pass has read them yet
     assert played("sessions", "list", "--json").json[0]["turns"] == 4
     deleted = played("sessions", "delete", "talk", "--json").json
     assert [block_id.split("-")[0] for block_id in deleted["deleted_blocks"]] == ["topic"]
     assert played("sessions", "list", "--json").json == []
     assert "human" in labels(played("blocks", "list", "--json").json)
     assert "topic" not in labels(played("blocks", "list", "--json").json)
+
+
+def test_what_memory_made_of_popped_messages_is_named_and_taken_out(played: Command) -> None:
+    shown = played("sessions", "pop", "talk", "--count", "99").out
+    assert "memory has lines from them:" in shown
+    assert "orchestra sessions pop talk --agent pal --count 0 --revert-memory" in " ".join(shown.split())
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    before = played("blocks", "blame", "human", "--json").json + played("blocks", "blame", "topic", "--json").json
+    named = played("sessions", "pop", "talk", "--count", "0", "--revert-memory", "--json").json
+    assert named["messages"] == []
+    taken = {line["text"] for line in named["memory"] if line["state"] == "removed"}
+    assert taken == {line["text"] for line in before if line["seqs"]} != set()
+    after = played("blocks", "blame", "human", "--json").json + played("blocks", "blame", "topic", "--json").json
+    assert not taken & {line["text"] for line in after}
+    assert played("sessions", "pop", "talk", "--count", "0", "--revert-memory").out == (
+        "session talk of pal: no message was taken away\n"
+    )
+
+
+def test_a_turn_is_taken_back(played: Command) -> None:
+    gone = played("sessions", "rewind", "talk", "--turn", "4", "--json").json
+    assert [one["content"] for one in gone["messages"]][1::2] == ["answer 4", "answer 5"]
+    assert played("sessions", "list", "--json").json[0]["turns"] == 3
+    assert "answer 3" in played("sessions", "rewind", "talk", "--revert-memory").out
+
+
+def test_a_session_is_closed_by_the_next_sleeptime_host(played: Command) -> None:
+    assert "is being closed" in played("sessions", "close", "talk").out
+    assert played("sessions", "close", "talk", "--json").json == {"session": "talk", "agent": "pal", "asked": True}
+    chat = played.start("chat", "pal", "--inline", "--session", "{user}-{date}", "--user", "bea", piped=True)
+    end = time.monotonic() + 60
+    while not (found := played("archive", "list", "pal", "--user", "ana", "--json").json["passages"]):
+        assert time.monotonic() < end, "there is no summary"
+    assert chat.stdin is not None
+    chat.stdin.write("Hi.\n")
+    chat.stdin.close()
+    assert chat.wait(60) == 0
+    assert found[0]["tags"] == ["session-summary"]
+    assert "900" in found[0]["text"]
+    assert "is closed already" in played("sessions", "close", "talk").out
+    sessions = [one["session_id"] for one in played("sessions", "list", "--json").json]
+    assert any(re.fullmatch(r"bea-\d{4}-\d\d-\d\d", one) for one in sessions)
 
 
 def test_what_people_see_fits_80_columns_and_has_no_colours(played: Command) -> None:

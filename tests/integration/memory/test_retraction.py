@@ -95,7 +95,9 @@ async def test_all_that_was_popped_goes_through_several_passes(runtime: Runtime)
     await runtime.register(agent())
     await say(runtime, "Ana likes tea.", "Budget: 2000.", "Budget: 2000. -> Budget: 3000.")
     session = runtime.session("s", "a")
-    await session.unlearn(await popped(session, 4))
+    for _ in range(4):
+        await session.pop_item()
+    assert told(await session.unlearn()) == [("Budget: 3000.", "removed")]  # all that was taken away, whenever
     assert await value(runtime) == "Ana likes tea."
 
 
@@ -111,7 +113,8 @@ async def test_a_line_that_a_person_changed_since_is_left_and_named(runtime: Run
     assert await value(runtime) == "Ana likes tea.\nAna is allergic to peanuts, badly."
     # It is still named the next time, and changed once more it is still the same line.
     await runtime.blocks.replace(HUMAN, "badly", "very badly")
-    assert told(await session.learned_from(gone)) == [("Ana is allergic to peanuts, very badly.", "changed")]
+    expected = [("Ana is allergic to peanuts, very badly.", "changed")]
+    assert told(await session.learned_from()) == told(await session.learned_from(gone)) == expected
 
 
 async def test_a_line_that_a_person_moved_or_deleted(runtime: Runtime) -> None:
