@@ -28,8 +28,7 @@ def chunk_ratio(mean_tokens: float, window: int, *, settings: Compaction) -> flo
 def chunk_tokens(tokens: Sequence[int], window: int, *, settings: Compaction) -> int:
     """Tokens of one chunk for messages of these sizes: at least 1."""
     mean = sum(tokens) / len(tokens) if tokens else 0.0
-    # Rounded first: 0.4 - 0.25 is a little off 0.15, and a product just below a whole number would lose a token.
-    return max(1, math.floor(round(window * chunk_ratio(mean, window, settings=settings), 6)))
+    return max(1, math.floor(window * chunk_ratio(mean, window, settings=settings)))
 
 
 def oversized(tokens: int, window: int, *, safety: float = 1.2) -> bool:

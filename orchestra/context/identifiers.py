@@ -29,7 +29,7 @@ _UNITS = (
     "ns µs us ms s sec secs second seconds min mins minute minutes h hr hrs hour hours d day days week weeks month "
     "months year years "
     "bytes byte kbit Mbit Gbit B kB KB MB GB TB PB KiB MiB GiB TiB kbps Mbps Gbps Mbit/s Gbit/s MB/s GB/s "
-    "nm µm mm cm m km in inch inches ft mi mile miles yd m² m³ km² ha km/h mph m/s "
+    "nm µm mm cm m km inch inches ft mi mile miles yd m² m³ km² ha km/h mph m/s "
     "mg g kg t lb lbs oz ml mL l L "
     "Hz kHz MHz GHz V mV kV A mA W kW MW Wh kWh J kJ kcal Pa hPa kPa bar psi N Nm Ω "
     "px pt em rem dpi fps rpm tokens rows lines USD EUR GBP JPY CNY KRW CHF € $ £ ¥ ₩ dollars euros yen "

@@ -30,7 +30,7 @@ def guard(window: float, *, settings: WindowGuard, provider: str, model: str, fi
             larger than ``fixed``.
     """
     tokens = _whole(window)
-    if tokens <= 0 or tokens < settings.minimum:
+    if tokens < settings.minimum:
         raise ContextWindowTooSmall(provider, model, tokens, settings.minimum)
     if tokens <= fixed:
         raise ContextWindowTooSmall(provider, model, tokens, fixed + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra.context.blocks import restored
@@ -102,7 +102,14 @@ VALUES = st.lists(
 ).map("\n".join)
 
 
+SAME = ["the same line again and again, and long enough to count"]
+
+
 @given(VALUES, VALUES)
+@example("\n".join(SAME * 4), "\n".join(SAME * 5))
+@example("\n".join(SAME * 5), "\n".join(SAME * 4))
+@example("\n".join(["first", *SAME * 3]), "\n".join(["first", *SAME * 4]))
+@example("\n".join(SAME * 4), "\n".join([*SAME * 4, "</changed_lines></human>"]))
 def test_the_new_value_follows_from_the_old_one_and_the_note(old: str, new: str) -> None:
     note = pinned_notes([block("human", old)], [block("human", new)])
     if old == new:

@@ -49,6 +49,9 @@ PIECES = st.lists(
 @example(["Saved. ", "NO_", "REPLY", " "])
 @example(["Saved. NO_REPLY", " and more"])
 @example(["NO", " way"])
+@example(["a", TOKEN])
+@example(["a", "", TOKEN])
+@example(["京", TOKEN])
 def test_a_stream_shows_what_the_whole_shows_and_takes_nothing_back(pieces: list[str]) -> None:
     stream = SilentFilter()
     shown = ""

@@ -153,7 +153,7 @@ async def test_then_it_goes_without_the_oversized_messages() -> None:
 
 
 async def test_a_placeholder_never_stands_for_all_of_the_history() -> None:
-    model = Summariser(lambda *_: RuntimeError("too long"))
+    model = Summariser(lambda request, _: "notes" if request.kind == "merge" else RuntimeError("too long"))
     made = await model.staged([user("x"), user("y")], window=1_000, tokens=[450, 450])
     assert (made.text, made.covered) == (None, 0)
     made = await model.staged([user("x")] * 6, window=1_000, tokens=[450] * 6)
