@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Annotated, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from orchestra.core.document import Document, KeyPath, has, nearest, parse_field
@@ -69,7 +70,7 @@ def raise_all(errors: Iterable[ConfigError]) -> None:
 
 def keys_at(model: type[BaseModel], path: KeyPath) -> tuple[str, ...]:
     """The keys that may stand in the mapping at ``path`` of a ``model``'s data; none when any key may."""
-    return tuple(name for found in _models(_types(model, path)) for name in found.model_fields)
+    return tuple(name for found in _models(_types(model, path)) for name in _fields(found))
 
 
 def _as_written(document: Document, details: Sequence[ErrorDetails]) -> Document | None:
@@ -225,8 +226,8 @@ def _bounds(model: type[BaseModel], path: KeyPath, noun: str) -> str:
     if "number" not in noun or not path:
         return ""
     for found in _models(_types(model, path[:-1])):
-        if isinstance(path[-1], str) and path[-1] in found.model_fields:
-            for limit in found.model_fields[path[-1]].metadata:
+        if isinstance(path[-1], str) and path[-1] in (fields := _fields(found)):
+            for limit in fields[path[-1]].metadata:
                 for name, words in _BOUNDS.items():
                     if (bound := getattr(limit, name, None)) is not None:
                         return f" {words} {bound:g}"
@@ -235,8 +236,8 @@ def _bounds(model: type[BaseModel], path: KeyPath, noun: str) -> str:
 
 def _description(model: type[BaseModel], path: KeyPath) -> str:
     for found in _models(_types(model, path[:-1])):
-        if isinstance(path[-1], str) and path[-1] in found.model_fields:
-            return (found.model_fields[path[-1]].description or "").rstrip(".")
+        if isinstance(path[-1], str) and path[-1] in (fields := _fields(found)):
+            return (fields[path[-1]].description or "").rstrip(".")
     return ""
 
 
@@ -250,7 +251,7 @@ def _types(model: type[BaseModel], path: KeyPath) -> list[object]:
 
 def _inside(outer: object, step: str | int) -> list[object]:
     if isinstance(outer, type) and issubclass(outer, BaseModel):
-        field = outer.model_fields.get(step) if isinstance(step, str) else None
+        field = _fields(outer).get(step) if isinstance(step, str) else None
         return _apart(field.annotation) if field else []
     origin, inner = get_origin(outer), get_args(outer)
     if origin in (tuple, list) and isinstance(step, int) and inner:
@@ -267,6 +268,11 @@ def _apart(annotation: object) -> list[object]:
     if origin in (Union, types.UnionType):
         return [part for member in get_args(annotation) for part in _apart(member)]
     return [annotation]
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields by the keys that stand in files."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _models(found: Iterable[object]) -> list[type[BaseModel]]:
