@@ -5,8 +5,10 @@ from orchestra.core.agent import Agent, Budget, Limits, Sleeptime
 from orchestra.core.blocks import Block, BlockView
 from orchestra.core.conversation import Conversation
 from orchestra.core.errors import OrchestraError, ToolError
+from orchestra.core.graph import Edge, Graph, Node
 from orchestra.core.messages import Message
 from orchestra.core.result import RunResult
+from orchestra.core.swarm import Swarm
 from orchestra.runtime.hooks import HookContext
 from orchestra.runtime.tool import Tool, tool
 from orchestra.runtime.tool_context import ToolContext
@@ -17,13 +19,17 @@ __all__ = [
     "BlockView",
     "Budget",
     "Conversation",
+    "Edge",
+    "Graph",
     "HookContext",
     "Limits",
     "Message",
+    "Node",
     "OrchestraError",
     "RunResult",
     "Runtime",
     "Sleeptime",
+    "Swarm",
     "Tool",
     "ToolContext",
     "ToolError",

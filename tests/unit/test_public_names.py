@@ -19,13 +19,17 @@ def test_names_of_the_package() -> None:
         "BlockView",
         "Budget",
         "Conversation",
+        "Edge",
+        "Graph",
         "HookContext",
         "Limits",
         "Message",
+        "Node",
         "OrchestraError",
         "RunResult",
         "Runtime",
         "Sleeptime",
+        "Swarm",
         "Tool",
         "ToolContext",
         "ToolError",
@@ -50,7 +54,7 @@ def test_names_of_the_test_doubles() -> None:
 def test_methods_of_the_runtime_and_its_blocks() -> None:
     runtime = (
         "start load sync register run stream resume drain cancel resource session blocks agents delete_agent hosts "
-        "snapshot snapshots restore delete_snapshot prune_workspaces"
+        "snapshot snapshots restore delete_snapshot prune_workspaces open_session close_session"
     )
     assert [name for name in runtime.split() if not hasattr(Runtime, name)] == ["blocks"]  # made when it is entered
     blocks = (
@@ -60,7 +64,7 @@ def test_methods_of_the_runtime_and_its_blocks() -> None:
 
 
 def test_importing_orchestra_starts_nothing_heavy() -> None:
-    heavy = ("ray", "pydantic_ai", "openai", "torch", "numpy")
+    heavy = ("ray", "pydantic_ai", "openai", "torch", "numpy", "cel")
     code = f"import sys, orchestra; print(*[name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
