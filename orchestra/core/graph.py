@@ -39,7 +39,8 @@ class Node(Positional):
 
     ``inputs`` and a function as ``map`` are called with the graph's state and the invocation state; what ``inputs``
     returns (text, messages or a JSON value) is the node's input. ``map`` is the name of a node whose output is a list,
-    or an expression such as ``plan.output.parts``: the node runs once per item, in parallel.
+    or an expression such as ``plan.output.parts``: the node runs once per item, in parallel, and its output is the list
+    of theirs. It ends when all items have ended, as failed when one has failed.
     """
 
     positional = ("runnable",)

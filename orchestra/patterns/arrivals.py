@@ -13,12 +13,16 @@ from orchestra.core.jsontext import Json
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An edge was settled: satisfied, with what its node gave, or not. ``error`` is what its condition raised."""
+    """An edge was settled: satisfied, with what its node gave, or not. ``error`` is what its condition raised.
+
+    ``silent``: the node was skipped, so there is nothing to tell.
+    """
 
     satisfied: bool
     output: Json = None
     text: str = ""
     error: str = ""
+    silent: bool = False
 
     @property
     def wakes(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, cast
 
 from orchestra.core.errors import Fenced, StoreUnavailable
-from orchestra.core.jsontext import Json
+from orchestra.core.jsontext import Json, fault
 from orchestra.patterns.outcome import PatternOutcome
 from orchestra.patterns.planning import Planner, Stop
 from orchestra.patterns.visits import NODE_TIMEOUT, NodeResult, Settlement, Visit, interrupt_id, split_key
@@ -82,6 +82,7 @@ async def execute(
     When this returns or raises, nothing that it started is running.
 
     Args:
+        emit: Is called at each start and end. It must not raise.
         approval: The answer for a visit that is ``gated``; ``None`` as answer, or no function: the run is interrupted.
         fatal: Errors of ``run_node`` that are no node's failure: this process cannot go on with the run.
 
@@ -208,6 +209,8 @@ class _Execution:
                 result = await self.run_node(visit)
             if result.status == "cancelled":
                 result = replace(result, status="failed", reason=result.reason or "cancelled")
+            elif (bad := fault(result.output, "output")) is not None:
+                result = replace(result, status="failed", reason="output", error=f"{bad[0]}: {bad[1]}", output=None)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():

@@ -151,7 +151,7 @@ class GraphPlan:
         node, known = self.graph.nodes[name], self._known[name]
         outputs: dict[str, tuple[Json, str]] = {}
         for i, arrival in arrived:
-            if arrival.satisfied:
+            if arrival.satisfied and not arrival.silent:
                 outputs.setdefault(self.graph.edges[i].from_, (arrival.output, arrival.text))
         errors = [arrival.error for _, arrival in arrived if arrival.error]
         verdict = NodeResult("failed", "condition", "; ".join(errors)) if errors else None
@@ -241,10 +241,11 @@ class GraphPlan:
         known.unhandled = not result.succeeded and not around
         if known.unhandled and self.graph.on_failure == "stop":
             self._end(self._failed(name, result))
+        told = result.text if result.succeeded or result.text else f"failed: {result.error or result.reason}"
         for i in self._out[name]:
             taken = edges.get(i, False)
             error = taken if isinstance(taken, str) else ""
-            self._arrivals.put(i, Arrival(taken is True, result.output, result.text, error))
+            self._arrivals.put(i, Arrival(taken is True, result.output, told, error, result.status == "skipped"))
 
     def _advance(self) -> None:
         """Begin every round that has what it waits for, in declared order: one that begins may make others wait."""

@@ -228,3 +228,10 @@ def test_the_id_of_an_approval_depends_on_run_and_visit_alone() -> None:
     [visit] = GraphPlan(Graph("g", nodes={"a": Node("x", needs_approval=True)}), TASK).ready()
     assert asked("run", visit) == asked("run", visit)
     assert asked("run", visit)["id"] != asked("other", visit)["id"]
+
+
+async def test_an_output_that_is_no_json_fails_the_node_and_names_the_part() -> None:
+    made = Graph("g", nodes={"a": "x", "b": "x"}, edges=[("a", "b")])
+    outcome = await play(made, Stage({"a": NodeResult("completed", output={"when": {1, 2}})}))  # type: ignore[dict-item]
+    assert (outcome.status, outcome.reason) == ("failed", "output")
+    assert outcome.error == "node 'a' failed: output['when']: set is not JSON"

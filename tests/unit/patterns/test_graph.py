@@ -254,6 +254,7 @@ async def test_p25_a_nested_pattern_that_fails_takes_the_edge_for_failure(status
     edges = [("t", "n"), Edge("t", "r", on="failure"), Edge("t", "l", on="always")]
     outcome = await play(graph("tnrl", *edges), stage)
     assert stage.started == ["t#1", "r#1", "l#1"]
+    assert stage.text("r#1") == "the task\n\n## From t\n\nfailed: too many"
     assert outcome.status == "completed"
     assert outcome.node_results["t"][0].reason == "max_handoffs"
 
@@ -445,6 +446,7 @@ async def test_a_skipped_nodes_successors_go_on_and_an_abort_ends_the_run() -> N
     skipping = Stage({"a": NodeResult("skipped", "hook")})
     assert (await play(graph("ab", ("a", "b")), skipping)).output == "b1"
     assert skipping.started == ["a#1", "b#1"]
+    assert skipping.text("b#1") == "the task"
     aborting = Stage({"a": failed("a hook said so", ABORTED)})
     edges = [Edge("a", "b", on="always")]
     outcome = await play(graph("ab", *edges, on_failure="continue"), aborting)
