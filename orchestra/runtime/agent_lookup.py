@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestra.core.blocks import BlockView
 from orchestra.core.errors import UnknownBlock, UnknownName
 from orchestra.memory.scopes import Place, resolve, resolve_all, split_ref
+from orchestra.models.windows import context_window
 from orchestra.runtime.caches import CachedAgent
 from orchestra.runtime.definition import load_agent
 from orchestra.runtime.request import RunRequest
@@ -57,6 +59,7 @@ class AgentLookup:
                 loaded = old.loaded
             else:
                 loaded = await asyncio.to_thread(load_agent, found.text, found.digest, host.functions)
+                loaded = replace(loaded, window=await context_window(loaded.model))
             self._agent = CachedAgent(loaded, found.attachments, loaded.size)
             host.caches.keep_agent(name, self._agent)
             resolve_all(found.attachments.shown, self._place)

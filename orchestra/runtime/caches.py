@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cachetools import LRUCache
 
+from orchestra.context.decisions import NO_DECISIONS, Decisions, decisions_from
 from orchestra.context.view import LogView
 from orchestra.core.blocks import BlockView
 from orchestra.runtime.definition import Loaded
+from orchestra.store.context_store import NO_RECORD, ContextRecord
 from orchestra.store.definition_store import Attachments
 
 
@@ -21,6 +23,28 @@ class CachedThread:
     view: LogView
     state: dict[str, str]
     bytes: int
+    record: ContextRecord = NO_RECORD
+    decided: Decisions = NO_DECISIONS
+
+    def note(self, record: ContextRecord) -> None:
+        """Take over a newer record of what was decided."""
+        self.record, self.decided = record, decisions_from(record)
+
+    def noted(self, run: str, notes: tuple[str, str, str], decided: Decisions, former: str) -> None:
+        """A commit of ``run`` has written ``notes``; if it found another ``former`` version, ours is out of date."""
+        if former != self.record.version:
+            self.record = replace(self.record, version="")
+        elif any(notes):
+            call, pruned, pinned = notes
+            record = self.record
+            self.record = replace(
+                record,
+                version=run,
+                call=call or record.call,
+                pruned=pruned or record.pruned,
+                pinned=pinned or record.pinned,
+            )
+            self.decided = decided
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from orchestra.context.preprocessors import Preprocessor, parse
+from orchestra.context.window_guard import window_of
 from orchestra.core.agent import RESERVED_TOOLS, Agent
 from orchestra.core.errors import ConfigError, InputError
 from orchestra.core.jsontext import Json, digest, dumps, loads
@@ -31,7 +33,10 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A definition that can run. ``agent`` holds its plain fields, ``size`` the bytes it is worth in a cache."""
+    """A definition that can run. ``agent`` holds its plain fields, ``size`` the bytes it is worth in a cache.
+
+    ``window`` is what the model's own metadata say of it; ``spec_sizes`` are the tokens of tools' descriptions.
+    """
 
     agent: Agent
     digest: str
@@ -41,6 +46,14 @@ class Loaded:
     sleep_model: Model | str
     size: int
     merge: Callable[[list[Message], list[Message]], Sequence[Message]] | None = None
+    preprocessors: tuple[Preprocessor, ...] = ()
+    window: int | None = None
+    spec_sizes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def window_tokens(self) -> int:
+        """The window of the agent's model in tokens, as far as the agent may use it."""
+        return window_of(None, self.window, self.agent.context_tokens)
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -78,6 +91,7 @@ def pack_agent(agent: Agent, table: FunctionTable) -> Packed:
     _tools(agent.name, [load(ref, table) for ref in tools])
     for ref in (*hooks, *([merge] if merge else [])):
         load(ref, table)
+    parse(agent.conversation.preprocessors, lambda path: load(from_text(path), table))
     return Packed(agent.name, dumps(value), digest(value))
 
 
@@ -102,6 +116,7 @@ def load_agent(text: str, digest_: str, table: FunctionTable) -> Loaded:
         sleep_model,
         2048 + 4 * len(text),
         cast("Callable[[list[Message], list[Message]], Sequence[Message]]", load(merge, table)) if merge else None,
+        parse(agent.conversation.preprocessors, lambda path: load(from_text(path), table)),
     )
 
 

@@ -9,6 +9,7 @@ from orchestra.core.events import RunStarted
 from orchestra.core.result import RunResult
 from orchestra.memory.state import StateValues
 from orchestra.runtime.journal import BlockWatch, NoJournal
+from orchestra.runtime.prompt import lone_prompt
 from orchestra.runtime.server_conversation import check_model
 from orchestra.runtime.turn import Turn
 from orchestra.store.thread_store import Wanted
@@ -36,7 +37,7 @@ async def run_alone(serving: Serving) -> RunResult:
     blocks = serving.agent.run_blocks(found)
     journal = BlockWatch(blocks) if ids else NoJournal()
     state = StateValues({})
-    context = serving.make(loaded, blocks, state, lambda budget: request.history, 0)
+    context = serving.make(loaded, blocks, state, lone_prompt(loaded, request.history, request.user_id), 0)
     context.tell(RunStarted, session_id=None, turn=1)
     turn = Turn(context, journal, serving.tools(context, journal, state, False))
     outcome, interrupted = await serving.watched(turn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from orchestra.core.agent import Limits
 from orchestra.core.errors import InputError, OrchestraError
 from orchestra.core.events import RunEvent
-from orchestra.core.messages import Message, Meta
+from orchestra.core.messages import Meta
 from orchestra.core.names import thread_name
 from orchestra.core.result import RunResult
 from orchestra.core.workspaces import workspace_folder
@@ -23,6 +23,7 @@ from orchestra.runtime.definition import Loaded
 from orchestra.runtime.hooks import HookContext, Hooks
 from orchestra.runtime.journal import Journal
 from orchestra.runtime.lone_turn import run_alone
+from orchestra.runtime.prompt import Prompt
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.run_archive import RunArchive
 from orchestra.runtime.run_blocks import RunBlocks
@@ -96,7 +97,7 @@ class Serving:
         loaded: Loaded,
         blocks: RunBlocks,
         state: StateValues,
-        history: Callable[[int], Sequence[Message]],
+        prompt: Prompt,
         calls: int,
     ) -> TurnContext:
         """What the turn works with. Raises :class:`InputError` for limits that this version does not know."""
@@ -112,7 +113,7 @@ class Serving:
             blocks=blocks,
             hooks=Hooks(loaded.hooks, hook_context, self.invocation_state),
             limits=_tightest(loaded.agent.limits, request.limits),
-            history=history,
+            prompt=prompt,
             calls_before=calls,
             emit=self.emit,
             cancelled=self.cancelled,

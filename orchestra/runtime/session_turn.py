@@ -18,6 +18,7 @@ from orchestra.memory.sessions import message_text, readable
 from orchestra.memory.state import StateValues
 from orchestra.runtime.caches import CachedThread
 from orchestra.runtime.journal import StartMark, StoredJournal
+from orchestra.runtime.prompt import Prompt
 from orchestra.runtime.run_blocks import block_sources
 from orchestra.runtime.thread_cache import carried_on, thread_now
 from orchestra.runtime.turn import Outcome, Turn
@@ -76,6 +77,7 @@ class SessionTurn:
                     request.needs_invocation_state,
                     request.user_id or "",
                     TAIL_ENTRIES,
+                    thread.record.version if thread else "",
                 )
             )
             if isinstance(found, Ended):
@@ -131,15 +133,17 @@ class SessionTurn:
     def _turn(self, begun: Begun) -> tuple[Turn, CachedThread, StateValues]:
         request, host, serving = self.request, self.host, self.serving
         loaded, thread = serving.agent.defined().loaded, thread_now(self._cached, begun)
-        limit = loaded.agent.conversation.history_limit.of(request.user_id) or None
         blocks = serving.agent.run_blocks(begun.blocks)
         blocks.memo_key = host.store.keys.run(request.run_id)
         blocks.owner, blocks.token = host.store.keys.head(self.thread), begun.token
         blocks.sources = block_sources(self.thread, range(begun.seq + 1, begun.seq + 1 + len(request.input)))
         state = StateValues(thread.state)
+        prompt = Prompt(
+            loaded, thread.view, thread.decided, loaded.window_tokens, request.user_id, begun.edition, begun.seq
+        )
         kind = StoredJournal if loaded.agent.persistence == "journal" else StartMark
         journal = kind(host.threads, request.run_id, self.thread, begun.token, blocks, begun.journal)
-        context = serving.make(loaded, blocks, state, lambda budget: thread.view.shown(budget, limit), begun.calls)
+        context = serving.make(loaded, blocks, state, prompt, begun.calls)
         context.tell(RunStarted, session_id=request.session_id, turn=begun.turn + 1, resumed=begun.resumed)
         return Turn(context, journal, serving.tools(context, journal, state, begun.resumed)), thread, state
 
@@ -166,11 +170,12 @@ class SessionTurn:
         kind: str = "done" if outcome.status == "completed" else "aborted"
         if kind == "aborted" and persistence == "turn":
             kind, messages = "none", ()
-        edition, number, seq = begun.edition, begun.turn + (kind == "done"), begun.seq
+        edition, number, seq, prompt = begun.edition, begun.turn + (kind == "done"), begun.seq, turn.context.prompt
         while True:
             result = turn.result(outcome, finished, turn=number, host=host.id)
             remembered = {**result.to_json(messages=False), "first": seq + 1, "count": len(messages)}
             failpoint("turn.committing")
+            notes = prompt.notes(kind == "done", edition)
             found = await host.threads.commit(
                 Commit(
                     *(request.run_id, self.thread, begun.token, edition, kind, outcome.status),  # type: ignore[arg-type]
@@ -182,11 +187,13 @@ class SessionTurn:
                     state.folded(),
                     _ms(agent.conversation.ttl),
                     _ms(agent.conversation.close_after),
+                    *notes,
                 )
             )
             if isinstance(found, Committed):
                 failpoint("turn.committed")
                 kept = carried_on(thread, begun, messages, found, state, edition)
+                thread.noted(request.run_id, notes, prompt.decided, found.context_version)
                 host.caches.threads.pop(self.thread, None)
                 if kept:
                     host.caches.keep_thread(self.thread, thread)

@@ -11,6 +11,7 @@ from orchestra.core.tokens import message_tokens
 from orchestra.memory.sessions import readable
 from orchestra.memory.state import StateValues
 from orchestra.runtime.caches import CachedThread
+from orchestra.store.context_store import NO_RECORD
 from orchestra.store.thread_store import Begun, Committed
 
 
@@ -18,9 +19,13 @@ def thread_now(cached: CachedThread | None, begun: Begun) -> CachedThread:
     """The thread as it is now: what is cached with what is new, or all that the server sent."""
     if cached is None or cached.edition != begun.edition or cached.count != begun.first:
         if cached is None or cached.edition != begun.edition or begun.first + len(begun.entries) != cached.count:
+            record = cached.record if cached is not None else NO_RECORD
             cached = CachedThread(begun.edition, begun.first, LogView(begun.first), dict(begun.state), 2000)
+            cached.note(record)
     elif begun.entries:
         cached.state = dict(begun.state)
+    if begun.context is not None:
+        cached.note(begun.context)
     if cached.count == begun.first:
         for text in begun.entries:
             if not (found := readable([text])):

@@ -6,20 +6,16 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from orchestra.context.blocks import render
-from orchestra.context.view import history_budget
 from orchestra.core.errors import Fenced, LimitReached, ModelError, OrchestraError, StoreUnavailable
 from orchestra.core.events import ModelReplied, TextDelta
 from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import Json, dumps, loads
-from orchestra.core.messages import Message, Meta, ToolCall, as_messages
+from orchestra.core.messages import Message, Meta, ToolCall
 from orchestra.core.model import Delta, ModelReply, ModelRequest, Usage
 from orchestra.core.result import RunResult, Status
-from orchestra.core.tokens import message_tokens, text_tokens
 from orchestra.runtime.journal import Journal
 from orchestra.runtime.server_conversation import after_replies, check_reply, last_response_id, unsent
 from orchestra.runtime.turn_context import TurnContext
@@ -120,7 +116,9 @@ class Turn:
         context = self.context
         known = self._journal.known(f"m:{position}")
         if known is not None:
-            reply = ModelReply.from_json(loads(known))
+            value = loads(known)
+            reply = ModelReply.from_json(value)
+            context.prompt.replay(value.get("context"))
         else:
             view = self.view()
             request = await context.hooks.change("before_model", view)
@@ -129,8 +127,12 @@ class Turn:
             await context.hooks.call("after_model", reply)
             if reply.message.tool_calls:
                 failpoint("turn.replied")
-                await self._journal.write(f"m:{position}", dumps(reply.to_json()))
+                entry = reply.to_json()
+                if decided := context.prompt.journaled():
+                    entry["context"] = decided
+                await self._journal.write(f"m:{position}", dumps(entry))
                 failpoint("turn.reply_journaled")
+        context.prompt.replied(reply, len(context.messages))
         context.usage += replace(reply.usage, model_calls=1)
         context.tell(ModelReplied, call_number=position, usage=reply.usage, model=reply.model)
         return reply
@@ -151,39 +153,11 @@ class Turn:
         return reply
 
     def view(self) -> ModelRequest:
-        """What the model is shown: blocks and instructions, the part of the log that fits, and this turn so far."""
+        """What the model is shown; see :class:`orchestra.runtime.prompt.Prompt`."""
         context = self.context
-        agent = context.loaded.agent
-        parts = [part for part in (render(context.blocks.ordered), agent.instructions) if part]
-        system = (Message("system", "\n\n".join(parts)),) if parts else ()
-        fixed = sum(text_tokens(part) for part in parts) + sum(message_tokens(message) for message in context.messages)
         kept = after_replies(context.request.conversation, context.replies)
-        shown: Sequence[Message]
-        if kept is not None and context.replies:
-            shown = unsent(context.messages)
-        elif agent.conversation.strategy == "full":
-            shown = self._merged(context.history(1 << 60))
-        else:
-            shown = self._merged(context.history(history_budget(agent.context_tokens, fixed)))
-        return ModelRequest(
-            (*system, *shown),
-            context.specs,
-            agent.model_settings,
-            call_number=context.calls_before + len(context.replies),
-            conversation=kept,
-        )
-
-    def _merged(self, history: Sequence[Message]) -> Sequence[Message]:
-        """History and this turn, joined by the agent's ``session_input_callback`` when it has one.
-
-        The callback gets copies and shapes only what is shown: what is stored is this turn, whatever it returns.
-        """
-        merge, messages = self.context.loaded.merge, self.context.messages
-        if merge is None:
-            return (*history, *messages)
-        count = len(self.context.request.input)
-        made = merge(deepcopy(list(history)), deepcopy(messages[:count]))
-        return (*as_messages(list(made)), *messages[count:])
+        fresh = unsent(context.messages) if kept is not None and context.replies else None
+        return replace(context.prompt.request(context, unsent=fresh), conversation=kept)
 
     def _stamped(self, message: Message) -> Message:
         request = self.context.request

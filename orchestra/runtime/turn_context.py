@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from orchestra.runtime.archive_tools import ARCHIVE_TOOLS
 from orchestra.runtime.definition import Loaded
 from orchestra.runtime.hooks import Hooks
 from orchestra.runtime.memory_tools import EDIT_TOOLS
+from orchestra.runtime.prompt import Prompt
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.run_archive import ToolArchive
 from orchestra.runtime.run_blocks import RunBlocks
@@ -36,7 +37,7 @@ class TurnContext:
     blocks: RunBlocks
     hooks: Hooks
     limits: Limits
-    history: Callable[[int], Sequence[Message]]
+    prompt: Prompt
     calls_before: int
     emit: Emit
     number: int = 0

@@ -6,6 +6,7 @@ import asyncio
 import uuid
 
 from orchestra.core.agent import Agent, Limits
+from orchestra.core.conversation import Conversation
 from orchestra.core.errors import SleeptimeError
 from orchestra.core.messages import Message
 from orchestra.core.model import Model, Usage
@@ -15,6 +16,7 @@ from orchestra.runtime.definition import Loaded
 from orchestra.runtime.hooks import HookContext, Hooks
 from orchestra.runtime.journal import NoJournal
 from orchestra.runtime.memory_tools import EDIT_TOOLS
+from orchestra.runtime.prompt import lone_prompt
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.tool import Tool
 from orchestra.runtime.tool_calls import ToolCalls
@@ -41,6 +43,8 @@ async def memory_finish_edits() -> str:
 
 
 FINISH = Tool(memory_finish_edits, idempotent=True)
+# It edits with the blocks before its eyes, in a prompt that nobody sends again.
+AS_THEY_ARE = Conversation(blocks_in_prompt="fresh")
 TOOLS = {**EDIT_TOOLS, FINISH.name: FINISH}
 INSERT = ARCHIVE_TOOLS["archival_memory_insert"]
 
@@ -58,20 +62,23 @@ class LlmConsolidator:
     async def consolidate(self, work: Work) -> Usage:
         """Raises :class:`SleeptimeError` when the model fails or does not come to an end."""
         limits = Limits(model_calls=self._max_steps)
-        agent = Agent(name=f"{work.agent}-sleeptime", instructions=self._instructions, limits=limits)
+        agent = Agent(
+            name=f"{work.agent}-sleeptime", instructions=self._instructions, limits=limits, conversation=AS_THEY_ARE
+        )
         prompt = f"{work.persona}\n\n{work.transcript.text()}" if work.persona else work.transcript.text()
         request = RunRequest(uuid.uuid4().hex, agent.name, (Message("user", prompt),), user_id=work.user_id)
         state, archive = StateValues({}), work.archive
         tools = TOOLS if archive is None else {**TOOLS, INSERT.name: INSERT}
+        loaded = Loaded(agent, "", tools, (), self._model, "auto", 0)
         context = TurnContext(
             request=request,
-            loaded=Loaded(agent, "", tools, (), self._model, "auto", 0),
+            loaded=loaded,
             tools=tools,
             specs=tuple(tool.spec for tool in tools.values()),
             blocks=work.drafts,
             hooks=Hooks((), HookContext(agent.name, request.run_id, None, work.user_id, state.view(), {})),
             limits=agent.limits,
-            history=lambda budget: (),
+            prompt=lone_prompt(loaded),
             calls_before=work.calls,
             emit=lambda event: None,
             messages=list(request.input),

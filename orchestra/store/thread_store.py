@@ -62,7 +62,7 @@ class Wanted:
 class Begun:
     """The lease and what was loaded with it. ``first`` is the index of the first of ``entries`` in the log.
 
-    ``context`` is ``None`` when the caller's is the newest one.
+    ``context`` is ``None`` when the caller's is the newest one; ``bytes`` is how large the log is.
     """
 
     token: int
@@ -78,6 +78,7 @@ class Begun:
     journal: dict[str, str]
     blocks: tuple[BlockView, ...]
     context: ContextRecord | None = None
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +145,16 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What a commit came to; ``count`` entries are in the log now; ``due`` when a sleep-time pass was queued."""
+    """What a commit came to; ``count`` entries are in the log now; ``due`` when a sleep-time pass was queued.
+
+    ``context_version`` is that of the context's record before this commit.
+    """
 
     turn: int
     seq: int
     count: int
     due: bool
+    context_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +221,7 @@ class ThreadStore:
         if answer[0] != "OK":
             return _not_begun(answer, wanted.session_id)
         _, token, resumed, head, first, entries, state, journal, blocks, context = answer
-        edition, seq, turn, calls, watermark = (int(item) for item in cast("list[str]", head))
+        edition, seq, turn, calls, watermark, size = (int(item) for item in cast("list[str]", head))
         return Begun(
             int(cast("str", token)),
             resumed == 1,
@@ -227,6 +232,7 @@ class ThreadStore:
             {name: text for name, text in pairs(journal).items() if name.startswith("j:")},
             moved_blocks(blocks, wanted.block_ids),
             None if context is None else record_from(pairs(context)),
+            size,
         )
 
     async def load(self, wanted: Wanted) -> tuple[BlockView, ...] | Stale | MissingBlocks:
@@ -294,7 +300,7 @@ class ThreadStore:
         if status == "CHANGED":
             return Changed(cast("str", answer[1]), cast("str", answer[2]))
         turn, seq, count, due = (int(cast("int", item)) for item in answer[1:5])
-        return Committed(turn, seq, count, due == 1)
+        return Committed(turn, seq, count, due == 1, cast("str", answer[5]))
 
     async def amend(
         self,

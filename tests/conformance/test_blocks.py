@@ -11,6 +11,7 @@ import pytest
 from orchestra import Agent, Block, Runtime, ToolContext
 from orchestra.context.blocks import render
 from orchestra.core.blocks import BlockView
+from orchestra.core.conversation import Conversation
 from orchestra.core.errors import (
     BlockConflict,
     BlockLimitExceeded,
@@ -29,7 +30,9 @@ from tests.block_agents import block_of, called
 async def test_b05_only_a_real_change_makes_a_version_and_a_new_prompt(runtime: Runtime) -> None:
     made = await runtime.blocks.create(Block(label="team", value="v", scope="shared"))
     model = FunctionModel(lambda request: request.messages[0].text)
-    await runtime.register(Agent(name="a", model=model, blocks=(Block(label="team", scope="shared"),)))
+    fresh = Conversation(blocks_in_prompt="fresh")
+    blocks = (Block(label="team", scope="shared"),)
+    await runtime.register(Agent(name="a", model=model, blocks=blocks, conversation=fresh))
     prompt = (await runtime.run("a", "look", session_id="s")).output
     assert (await runtime.blocks.update(made.id, value="v")).updated_at == made.updated_at
     after = await runtime.blocks.update(made.id, metadata={"k": 1}, tags=["t"])

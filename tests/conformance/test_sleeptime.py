@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from orchestra import Agent, Block, Budget, Runtime, Sleeptime
+from orchestra.core.conversation import Conversation
 from orchestra.core.errors import UnknownBlock
 from orchestra.core.model import ModelReply, ModelRequest
 from orchestra.memory.scopes import scoped_id
@@ -27,7 +28,8 @@ async def test_z01_the_primary_leaves_editing_to_its_sleeptime_agent(runtime: Ru
     sleeper = Sleeper()
     talks = FunctionModel(lambda request: "hello")
     blocks = (NOTES, Block(label="persona", value="Brisk.", read_only=True))
-    agent = Agent(name="a", model=talks, blocks=blocks, sleeptime=Sleeptime(every=1, model=sleeper.model))
+    sleeps, fresh = Sleeptime(every=1, model=sleeper.model), Conversation(blocks_in_prompt="fresh")
+    agent = Agent(name="a", model=talks, blocks=blocks, sleeptime=sleeps, conversation=fresh)
     await runtime.register(agent)
     await runtime.run("a", "hi", session_id="s")
     await passes(runtime.store, 1)

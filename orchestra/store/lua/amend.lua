@@ -24,6 +24,7 @@ if ARGV[1] == 'add' then
   for i = 4, #ARGV, 2 do
     seq = seq + 1
     redis.call('RPUSH', KEYS[2], seq .. ' ' .. turn .. ' ' .. ARGV[i] .. ' ' .. ARGV[i + 1])
+    redis.call('HINCRBY', head, 'bytes', #ARGV[i + 1])
   end
 elseif ARGV[1] == 'pop' then
   local entry = redis.call('RPOP', KEYS[2])
@@ -53,7 +54,7 @@ elseif ARGV[1] == 'pop' then
 else
   redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[10], KEYS[12], KEYS[13])
   redis.call('ZREM', KEYS[5], ARGV[2])
-  redis.call('HSET', head, 'watermark', seq, 'watermark_turn', 0, 'calls', 0)
+  redis.call('HSET', head, 'watermark', seq, 'watermark_turn', 0, 'calls', 0, 'bytes', 0)
   turn = 0
 end
 if turn < tonumber(h[6]) and ARGV[1] ~= 'add' then

@@ -30,7 +30,7 @@ if lacking then return lacking end
 
 local now = now_ms()
 local h = redis.call('HMGET', head, 'host', 'run', 'token', 'edition', 'seq', 'turn', 'calls', 'held_by', 'watermark',
-  'user')
+  'user', 'bytes')
 -- A session belongs to one user: a pass would else write one user's words into another one's block.
 if ARGV[11] ~= '' and h[10] and h[10] ~= '' and h[10] ~= ARGV[11] then return {'USER'} end
 local host, holder, token = h[1] or '', h[2] or '', h[3]
@@ -75,5 +75,5 @@ if not (warm and tonumber(ARGV[6]) == count) then values = redis.call('HGETALL',
 local journal, context = {}, false
 if (c[1] or '') ~= ARGV[12] then context = redis.call('HGETALL', KEYS[17]) end
 if known[1] then journal = redis.call('HGETALL', run) end
-return {'OK', token, known[1] and 1 or 0, {h[4], h[5], h[6], h[7], h[9]}, first, redis.call('LRANGE', log, first, -1),
+return {'OK', token, known[1] and 1 or 0, {h[4], h[5], h[6], h[7], h[9], h[11] or '0'}, first, redis.call('LRANGE', log, first, -1),
   values, journal, moved(19, 13), context}

@@ -8,7 +8,7 @@
 --      closed ('' = never) 14 last call 15 what was pruned 16 pinned blocks (JSON; '' = as they are)
 --      17 number of messages n; then n × (tokens, message); then the state's operations:
 --      set key json | delete key | increment key number | swap key old new
--- → OK turn seq count due | DUP answer | FENCED token | EDITED edition | CHANGED key value
+-- → OK turn seq count due former-version | DUP answer | FENCED token | EDITED edition | CHANGED key value
 --
 -- The same call twice: the run has ended, DUP. A late owner: its token is old, FENCED. A developer's pop or clear while
 -- the turn ran: the edition moved, EDITED, and the host commits again on the log as it now is (nothing is lost).
@@ -17,7 +17,7 @@
 local head, run = KEYS[1], KEYS[5]
 local known = redis.call('HMGET', run, 'status', 'answer')
 if known[1] == 'ended' then return {'DUP', known[2]} end
-local h = redis.call('HMGET', head, 'token', 'edition', 'seq', 'turn', 'run')
+local h = redis.call('HMGET', head, 'token', 'edition', 'seq', 'turn', 'run', 'bytes')
 -- The token stays after a run's end, until the next run. So when the answer is forgotten too, a host that slept that
 -- long and comes again finds that its run does not hold the thread any more.
 if h[1] ~= ARGV[2] or h[5] ~= ARGV[1] then return {'FENCED', h[1] or ''} end
@@ -68,12 +68,13 @@ for _, op in ipairs(ops) do
   end
 end
 local seq, turn, n = tonumber(h[3]), tonumber(h[4]), tonumber(ARGV[17])
-local first, due = seq + 1, 0
+local first, due, bytes = seq + 1, 0, tonumber(h[6] or '0')
 if ARGV[4] == 'done' then turn = turn + 1 end
 for i = 1, n do
   seq = seq + 1
   local tokens, message = ARGV[16 + 2 * i], ARGV[17 + 2 * i]
   redis.call('RPUSH', KEYS[2], seq .. ' ' .. turn .. ' ' .. tokens .. ' ' .. message)
+  bytes = bytes + #message
 end
 if ARGV[4] ~= 'none' then
   redis.call('RPUSH', KEYS[4], turn .. ' ' .. first .. ' ' .. n .. ' ' .. ARGV[4] .. ' {"run":' .. cjson.encode(ARGV[1]) ..
@@ -83,7 +84,7 @@ end
 -- State that changed without a message: the length of the log does not tell, so the edition tells the caches.
 if ARGV[4] == 'none' and #ops > 0 then redis.call('HINCRBY', head, 'edition', 1) end
 redis.call('HSET', head, 'host', '', 'run', '', 'held_by', '', 'seq', seq, 'turn', turn, 'last_run', ARGV[1],
-  'updated_at', now)
+  'updated_at', now, 'bytes', bytes)
 local every = tonumber(ARGV[7])
 if ARGV[4] == 'done' and every > 0 and turn % every == 0 then
   due = 1
@@ -92,7 +93,8 @@ if ARGV[4] == 'done' and every > 0 and turn % every == 0 then
   redis.call('XADD', KEYS[10], 'MAXLEN', 1, '*', 'thread', ARGV[10])
 end
 -- A record's version is the run that wrote it last: hosts see by it whether theirs is the newest one.
-local noted = {}
+-- Another host that has recorded a summary meanwhile is told by the former version.
+local noted, former = {}, redis.call('HGET', KEYS[15], 'version') or ''
 for i, field in ipairs({'call', 'pruned', 'pinned'}) do
   if ARGV[13 + i] ~= '' then
     noted[#noted + 1] = field
@@ -109,4 +111,4 @@ redis.call('EXPIRE', run, ARGV[9])
 live({head, KEYS[2], KEYS[3], KEYS[4], KEYS[11], KEYS[12], KEYS[13], KEYS[15], KEYS[16]}, ARGV[12], now)
 redis.call('XADD', KEYS[8], 'MAXLEN', '~', 10000, '*', 'type', 'turn', 'thread', ARGV[10], 'run', ARGV[1], 'turn', turn,
   'status', ARGV[11], 'due', due)
-return {'OK', turn, seq, redis.call('LLEN', KEYS[2]), due}
+return {'OK', turn, seq, redis.call('LLEN', KEYS[2]), due, former}

@@ -53,8 +53,16 @@ async def test_an_edit_is_in_the_very_next_prompt_of_everybody(machines: Machine
         await one.run("a", f"line {len(shown)}", session_id="sa")
         return "worked"
 
+    fresh = Conversation(blocks_in_prompt="fresh")
     a = Agent(name="a", model=FunctionModel(by_a), blocks=(TEAM,))
-    b = Agent(name="b", model=FunctionModel(by_b), tools=(work,), blocks=(TEAM,), persistence=persistence)
+    b = Agent(
+        name="b",
+        model=FunctionModel(by_b),
+        tools=(work,),
+        blocks=(TEAM,),
+        persistence=persistence,
+        conversation=fresh,
+    )
     await one.register(a, b)
     await two.run("b", "go", session_id="sb")
     assert shown == ["v", "v\nline 1", "v\nline 1\nline 2"]
@@ -67,7 +75,7 @@ async def test_an_edit_is_in_the_very_next_prompt_of_everybody(machines: Machine
 
 async def test_a_read_only_persona_and_scopes(machines: Machines) -> None:
     client = await machines.client()
-    model = FunctionModel(lambda request: request.messages[0].text)
+    model = FunctionModel(lambda request: "\n".join(m.text for m in request.messages if m.text != "hi"))
     blocks = (
         Block(label="persona", value="Brisk.", read_only=True),
         Block(label="human", scope="user"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra.context import view as module
-from orchestra.context.view import LogView, history_budget
+from orchestra.context.view import LogView
 from orchestra.core.messages import Message
 
 WINDOW = 8
@@ -85,9 +85,3 @@ def test_the_numbers_of_a_history_limit() -> None:
     assert shown(view, 100, 3) == shown(view, 100, None) == ["0", "1", "2", "3", "4", "5"]
     assert shown(view, 3, None) == ["4", "5"]
     assert shown(view, 1, None) == []
-
-
-def test_the_budget_leaves_room_for_the_reply() -> None:
-    assert history_budget(1000, 250) == 500
-    assert history_budget(1000, 900) == 0
-    assert history_budget(None, 0) == 96_000
