@@ -282,7 +282,8 @@ def asked(run_id: str, visit: Visit) -> dict[str, Json]:
         "name": "approval",
         "reason": f"{visit.node!r} needs an approval before it runs",
         "agent": visit.runs,
-        "node": visit.node,
-        "tool": None,
+        "tool": "",
         "arguments": {"input": visit.given.text},
+        "kind": "approval",
+        "node": visit.node,
     }

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from orchestra.core.errors import Fenced
-from orchestra.core.graph import Graph
+from orchestra.core.graph import Edge, Graph
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.messages import Message
 from orchestra.core.model import Usage
@@ -106,6 +106,11 @@ class Stage:
 
     def _gate(self, key: str) -> asyncio.Event:
         return self._released.setdefault(key, asyncio.Event())
+
+
+def graph(nodes: str, *edges: tuple[str, str] | Edge, **options: object) -> Graph:
+    """A graph of one-letter nodes that are agents' names."""
+    return Graph("g", nodes={name: f"agent-{name}" for name in nodes}, edges=edges, **options)  # type: ignore[arg-type]
 
 
 def plan_of(pattern: Graph | Swarm) -> Planner:
