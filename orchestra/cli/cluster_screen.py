@@ -80,11 +80,12 @@ def show_hosts(hosts: Sequence[HostStatus], console: Console) -> None:
 
 
 def show_passes(passes: Sequence[QueuedPass], console: Console) -> None:
-    """Sleep-time passes that wait, are worked on, or were set aside."""
+    """Sleep-time passes and closings that wait, are worked on, or were set aside."""
     table = plain_table("pass of", "state", "tries", "error", right=("tries",))
     for one in passes:
         agent, _, session = one.thread.partition("|")
-        table.add_row(f"{agent}, session {session}", _state(one), str(one.tries), one.error or "-")
+        what = "" if one.kind == "pass" else ", its closing"
+        table.add_row(f"{agent}, session {session}{what}", _state(one), str(one.tries), one.error or "-")
     print_table(console, table)
 
 

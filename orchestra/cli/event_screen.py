@@ -33,6 +33,13 @@ def event_line(event: Mapping[str, str]) -> Text:
     elif event["type"] == "pass":
         line.append(f"pass {event['status']}", "bold yellow")
         line.append(f": {where}; {event.get('error', '')}")
+    elif event["type"] == "closed":
+        done = event["status"] == "published"
+        line.append(
+            "session closed" if done else f"closing {event['status']}", "bold magenta" if done else "bold yellow"
+        )
+        why = f"; {event['error']}" if event["error"] else ""
+        line.append(f": {where}" + (f", summary {event['passage']}" if event["passage"] else why))
     else:
         line.append(" ".join(f"{name}={value}" for name, value in event.items() if name != "id"))
     return line

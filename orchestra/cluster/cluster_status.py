@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from orchestra.cluster.cluster_record import ClusterRecord
 from orchestra.cluster.embedded import status as server_status
 from orchestra.cluster.host_status import HostStatus
 from orchestra.core.cluster import ClusterConfig
 from orchestra.core.errors import OrchestraError
+from orchestra.store.closing_store import ClosingStore
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import DefinitionStore
 from orchestra.store.pass_store import PassStore
@@ -59,13 +62,17 @@ class ServerState:
 
 @dataclass(frozen=True, slots=True)
 class QueuedPass:
-    """A sleep-time pass. ``at`` is from when it may be claimed (Unix seconds), 0 for one set aside."""
+    """A sleep-time pass, or the closing of a session. ``at`` is from when it may be claimed (Unix seconds).
+
+    It is 0 for one that was set aside.
+    """
 
     thread: str
     at: float
     tries: int
     error: str
     aside: bool
+    kind: Literal["pass", "closing"] = "pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,16 +189,7 @@ async def _with_data(made: ClusterStatus) -> ClusterStatus:
         return made
     store = await Store.open(made.server.url, made.namespace, patience=1)
     try:
-        passes = PassStore(store)
-        pending = await passes.pending()
-        queued = []
-        for thread, at in sorted(pending.items()):
-            fields = await passes.status(thread)
-            queued.append(QueuedPass(thread, at, int(fields.get("tries") or 0), fields.get("error", ""), False))
-        for thread, _ in await store.scored(store.keys.threads, LOOKED_AT, newest=True):
-            fields = await passes.status(thread) if thread not in pending else {}
-            if fields.get("aside") == "1":
-                queued.append(QueuedPass(thread, 0.0, int(fields.get("tries") or 0), fields.get("error", ""), True))
+        queued = await _queued(store)
         return replace(
             made,
             passes=tuple(queued),
@@ -201,3 +199,27 @@ async def _with_data(made: ClusterStatus) -> ClusterStatus:
         )
     finally:
         await store.close()
+
+
+async def _queued(store: Store) -> list[QueuedPass]:
+    """Passes and closings that wait or are worked on, and those of the newest sessions that were set aside."""
+    passes = PassStore(store)
+    pending, closings = await passes.pending(), await ClosingStore(store).pending()
+    queued = [_pass(thread, at, await passes.status(thread)) for thread, at in sorted(pending.items())]
+    queued += [_closing(thread, at, await passes.status(thread)) for thread, at in sorted(closings.items())]
+    for thread, _ in await store.scored(store.keys.threads, LOOKED_AT, newest=True):
+        fields = await passes.status(thread)
+        if thread not in pending and fields.get("aside") == "1":
+            queued.append(_pass(thread, 0.0, fields, aside=True))
+        if thread not in closings and fields.get("close_error"):
+            queued.append(_closing(thread, 0.0, fields, aside=True))
+    return queued
+
+
+def _pass(thread: str, at: float, fields: Mapping[str, str], *, aside: bool = False) -> QueuedPass:
+    return QueuedPass(thread, at, int(fields.get("tries") or 0), fields.get("error", ""), aside)
+
+
+def _closing(thread: str, at: float, fields: Mapping[str, str], *, aside: bool = False) -> QueuedPass:
+    tries = int(fields.get("close_tries") or 0)
+    return QueuedPass(thread, at, tries, fields.get("close_error", ""), aside, "closing")
