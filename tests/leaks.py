@@ -9,7 +9,7 @@ import redis
 KINDS = re.compile(
     r"schema|token|hosts|runs|due|events|agents|blocks|threads|wake|embeddings|archives|snaps|closes|closing"
     r"|(?:def|attach|users|block|hist):[^\n]+"
-    r"|(?:head|log|turns|state|context|offload|pass|passes|retracted|snaps):[^|\n]+\|.+"
+    r"|(?:head|log|turns|state|context|offload|pass|passes|retracted|snaps|children):[^|\n]+\|.+"
     r"|snap:[0-9a-f]{16}(?::log|:turns|:state|:context|:offload|:block:.+)?"
     r"|(?:passage|shelf|arch|vset|vsetat|userthreads):.+"
     r"|session:.+|run:.+|op:.+|draft:\d+:.+|spent:\d+:.+",

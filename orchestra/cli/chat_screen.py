@@ -93,7 +93,7 @@ class Chat:
         events = self._runtime.stream(self._agent.name, text, session_id=self._session, user_id=self._user)
         async with aclosing(events):  # type: ignore[type-var]
             async for event in events:
-                if isinstance(event, TextDelta) and event.kind == "text":
+                if isinstance(event, TextDelta) and event.kind == "text" and not event.path:
                     self._write(event.text)
                     shown = True
                 elif isinstance(event, ToolStarted):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 
 import psutil
@@ -18,11 +18,13 @@ import ray
 from orchestra.cluster.code_path import extend_path
 from orchestra.cluster.envelope import Call, Failed, HostStopped, Lacking, as_failed, call_in, packed
 from orchestra.cluster.event_batches import in_batches
+from orchestra.cluster.host_actors import Actor
 from orchestra.cluster.host_functions import Bundle, HostFunctions
 from orchestra.cluster.host_settings import HostSettings
 from orchestra.cluster.host_status import HostStatus
 from orchestra.cluster.ray_archive import RayArchive
 from orchestra.cluster.server_use import use_server
+from orchestra.cluster.sibling_hosts import ForwardedBundle, SiblingHosts, edition_of_run
 from orchestra.core.errors import HostUnavailable, OrchestraError
 from orchestra.memory.search.archive import index_on
 from orchestra.runtime.definition import load_agent
@@ -42,7 +44,8 @@ class AgentHost:
         self._settings = settings
         extend_path(settings.code)
         self._loop = asyncio.get_running_loop()
-        self._functions = HostFunctions()
+        self._functions, self._bundle = HostFunctions(), ForwardedBundle()
+        self._siblings: SiblingHosts | None = None
         self._stack = AsyncExitStack()
         self._host: Host | None = None
         self._problem: OrchestraError | None = None
@@ -96,6 +99,9 @@ class AgentHost:
             worker = SleepWorker(host)
             await worker.start()
             stack.push_async_callback(worker.stop)
+        if settings.role == "primary":
+            host.children = self._siblings = SiblingHosts(host, settings, self._bundle)
+            stack.push_async_callback(self._siblings.close)
         self._host = host
 
     async def _ready(self) -> Host:
@@ -121,6 +127,7 @@ class AgentHost:
             host, call = await self._ready(), call_in(data)
             if self._lacks(call):
                 return packed(Lacking())
+            edition_of_run.set(call.functions)
             await self._check_repeatable(host, call)
             return packed(await host.run(call.request, call.invocation_state))
         except Exception as error:
@@ -133,6 +140,7 @@ class AgentHost:
             if self._lacks(call):
                 yield packed(Lacking())
                 return
+            edition_of_run.set(call.functions)
             await self._check_repeatable(host, call)
             async with aclosing(in_batches(host.stream(call.request, call.invocation_state))) as batches:  # type: ignore[type-var]
                 async for batch in batches:
@@ -170,10 +178,18 @@ class AgentHost:
         bundle: Bundle = ray.cloudpickle.loads(content)
         host = await self._ready()
         host.resources.add(self._functions.learn(bundle))
+        self._bundle.keep(bundle.edition, content)
+
+    async def meet(self, hosts: Sequence[tuple[HostSettings, Actor, HostStatus]]) -> None:
+        """Learn of the primary hosts of the cluster, for child runs."""
+        await self._ready()
+        if self._siblings is not None:
+            await self._siblings.meet(hosts)
 
     async def forget(self, owner: str) -> None:
         """A program has gone, and what it registered by value with it."""
         self._functions.forget(owner)
+        self._bundle.forget(owner)
 
     async def stop(self, drain: float = 0.0) -> None:
         """Leave the cluster: free the threads at once, let go of the server. New runs go elsewhere from now on.

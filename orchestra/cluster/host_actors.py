@@ -10,7 +10,6 @@ from typing import Protocol, cast
 
 import ray
 
-from orchestra.cluster.agent_host import AgentHost
 from orchestra.cluster.envelope import Failed
 from orchestra.cluster.host_settings import HostSettings
 from orchestra.cluster.host_status import HostStatus
@@ -27,11 +26,12 @@ STOP_SECONDS = 10.0
 
 
 class Actor(Protocol):
-    """The handle of an :class:`AgentHost`."""
+    """The handle of an :class:`orchestra.cluster.agent_host.AgentHost`."""
 
     run: Remote
     stream: Remote
     learn: Remote
+    meet: Remote
     forget: Remote
     start: Remote
     stop: Remote
@@ -41,6 +41,8 @@ class Actor(Protocol):
 
 def make(settings: HostSettings, *, detached: bool) -> Actor:
     """A new host actor; a detached one (in the Ray namespace of ours) is the one of that name if it is there."""
+    from orchestra.cluster.agent_host import AgentHost  # it reaches other hosts in turn
+
     places = settings.hosts.max_concurrent_turns + settings.hosts.max_pending
     kind = ray.remote(
         num_cpus=0,

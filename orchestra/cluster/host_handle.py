@@ -42,7 +42,7 @@ class HostHandle:
 
     def __init__(self, settings: HostSettings, actor: Actor, status: HostStatus) -> None:
         self.name, self.actor, self.id = status.name, actor, status.id
-        self._settings = settings
+        self.settings = settings
         self.up = asyncio.Event()
         self.up.set()
         self._waiting: set[asyncio.Future[object]] = set()
@@ -169,7 +169,7 @@ class HostHandle:
                     self.up.set()
                     return
             except ActorDiedError:
-                found = await asyncio.to_thread(lambda: find(self._settings.namespace, self.name))
+                found = await asyncio.to_thread(lambda: find(self.settings.namespace, self.name))
                 self.actor = found or self.actor
             except (TimeoutError, RayError):
                 pass

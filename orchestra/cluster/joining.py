@@ -51,6 +51,7 @@ async def join(
     )
     await dispatcher.start()
     stack.push_async_callback(dispatcher.close)
+    await dispatcher.introduce()
     return dispatcher, RayArchive(settings[0])
 
 

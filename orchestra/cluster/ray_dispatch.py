@@ -9,18 +9,17 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Protocol
 
 import ray
 
-from orchestra.cluster.envelope import Call, Failed, HostStopped, Lacking, answer_in, item_in, packed
-from orchestra.cluster.function_bundle import FunctionBundle
+from orchestra.cluster.envelope import Call, Edition, Failed, HostStopped, Lacking, answer_in, item_in, packed
 from orchestra.cluster.host_actors import Actor
 from orchestra.cluster.host_handle import HostHandle, HostLost
 from orchestra.cluster.host_status import HostStatus
 from orchestra.cluster.rendezvous import order
 from orchestra.core.errors import Fenced, HostUnavailable, StoreUnavailable
 from orchestra.core.events import RunEnded, RunEvent, RunStarted
-from orchestra.core.names import thread_name
 from orchestra.core.result import RunResult
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.sealed import Sealed
@@ -29,6 +28,25 @@ from orchestra.store.host_store import HostStore
 PATIENCE_SECONDS = 60.0
 WATCH_SECONDS = 1.0
 UNREAD_BATCHES = 64
+
+
+class Functions(Protocol):
+    """The by-value functions that runs need: those of this program, or of the one whose run is served here."""
+
+    @property
+    def owner(self) -> str:
+        """Whose they are."""
+
+    @property
+    def edition(self) -> Edition | None:
+        """Which they are now; ``None``: there are none."""
+
+    @property
+    def data(self) -> bytes:
+        """The functions, for a host that lacks them."""
+
+    def refresh(self) -> bool:
+        """Look for new ones; whether there are any."""
 
 
 class RayDispatcher:
@@ -44,7 +62,7 @@ class RayDispatcher:
         primary: Sequence[HostHandle],
         sleeptime: Sequence[HostHandle],
         hosts: HostStore,
-        bundle: FunctionBundle,
+        bundle: Functions,
         *,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
@@ -52,11 +70,17 @@ class RayDispatcher:
         self._all = [*primary, *sleeptime]
         self._hosts, self._bundle, self._patience = hosts, bundle, patience
         self._turn = itertools.count()
+        self._introduced = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Begin to watch the hosts' heartbeats."""
         self._keep(self._watch(), "watching the hosts")
+
+    async def introduce(self) -> None:
+        """Tell the primary hosts of each other: their runs have child runs."""
+        self._introduced = len(self._primary) > 1
+        await asyncio.gather(*(self._introduce(handle) for handle in self._primary.values()))
 
     async def close(self) -> None:
         """Stop watching, and have the hosts forget what this program registered by value."""
@@ -104,6 +128,9 @@ class RayDispatcher:
                             await self._settle(route, handle, found)
                             break
                         for event in found:
+                            if event.run_id != request.run_id:  # of a child, which counts its own
+                                yield event
+                                continue
                             if route.again and isinstance(event, RunStarted):
                                 event = replace(event, resumed=True)
                             if event.number <= last:
@@ -145,7 +172,7 @@ class RayDispatcher:
         """The hosts for a request, the first choice first; without a session they take turns."""
         names = list(self._primary)
         if request.session_id is not None:
-            return [self._primary[name] for name in order(thread_name(request.agent, request.session_id), names)]
+            return [self._primary[name] for name in order(request.thread, names)]
         first = next(self._turn) % len(names)
         return [self._primary[name] for name in names[first:] + names[:first]]
 
@@ -187,8 +214,19 @@ class RayDispatcher:
         except HostLost as lost:
             await self.bury(handle, lost)
 
+    async def _introduce(self, handle: HostHandle) -> None:
+        if not self._introduced:
+            return
+        hosts = [(one.settings, one.actor, HostStatus(one.name, "primary", one.id)) for one in self._primary.values()]
+        try:
+            await handle.ask(lambda actor: actor.meet.remote(hosts))
+        except HostLost as lost:
+            await self.bury(handle, lost)
+
     async def _back(self, handle: HostHandle) -> None:
         await handle.returned()
+        if handle.name in self._primary:
+            await self._introduce(handle)
         if self._bundle.edition is not None:
             await self._teach(handle)
 

@@ -16,6 +16,7 @@ from orchestra.cluster.host_status import HostStatus
 from orchestra.cluster.server_use import use_server
 from orchestra.core.agent import Agent
 from orchestra.core.cluster import ClusterConfig
+from orchestra.core.runnable import Runnable
 from orchestra.memory.search.archive import Archive, LocalArchive, index_on, say_without
 from orchestra.memory.search.embedder import find
 from orchestra.memory.snapshots import Snapshots
@@ -141,9 +142,9 @@ class Runtime(Client):
         self._inline_host = host
         return InlineDispatcher(host), archive
 
-    async def register(self, *agents: Agent) -> None:
+    async def register(self, *runnables: Runnable) -> None:
         """As :meth:`Client.register`; what travels by value is sent to every host at once."""
-        await super().register(*agents)
+        await super().register(*runnables)
         if self._ray is not None:
             await self._ray.share()
 

@@ -10,6 +10,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    InstanceOf,
     JsonValue,
     WithJsonSchema,
     field_validator,
@@ -17,6 +18,7 @@ from pydantic import (
 )
 from pydantic.json_schema import SkipJsonSchema
 
+from orchestra.core.agent_tool import AgentTool, ChildMemory
 from orchestra.core.blocks import Block
 from orchestra.core.conversation import Conversation
 from orchestra.core.durations import Seconds
@@ -124,10 +126,11 @@ class Recall(BaseModel):
 class Agent(BaseModel):
     """An agent.
 
-    ``tools`` holds functions made by ``@tool``, plain functions, or references (``tools/weather.py:forecast``,
-    ``package.module:function``). ``model`` is ``provider:name``, ``auto``, ``extractive``, ``scripted:FILE``, a list of
-    these (the next one when one fails), or an object with the methods of :class:`orchestra.core.model.Model`.
-    ``context_tokens`` may only lower the model's own window.
+    ``tools`` holds functions made by ``@tool``, plain functions, references (``tools/weather.py:forecast``,
+    ``package.module:function``), or other runnables (``other.as_tool()``, ``agent:researcher``). ``model`` is
+    ``provider:name``, ``auto``, ``extractive``, ``scripted:FILE``, a list of these (the next one when one fails), or an
+    object with the methods of :class:`orchestra.core.model.Model`. ``context_tokens`` may only lower the model's own
+    window.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, use_attribute_docstrings=True)
@@ -144,8 +147,8 @@ class Agent(BaseModel):
     """Passed on to the provider, such as temperature."""
     context_tokens: int | None = Field(default=None, gt=0)
     """May only lower the model's own window."""
-    tools: tuple[str | Callable[..., object], ...] = ()
-    """References such as tools/weather.py:forecast or package.module:function."""
+    tools: tuple[str | SkipJsonSchema[InstanceOf[AgentTool]] | Callable[..., object], ...] = ()
+    """References such as tools/weather.py:forecast or package.module:function, or agent:researcher."""
     memory_tools: bool | None = None
     """Whether the agent itself gets the tools that edit its blocks."""
     blocks: tuple[Block, ...] = ()
@@ -175,6 +178,16 @@ class Agent(BaseModel):
     @classmethod
     def _name(cls, name: str) -> str:
         return check_agent(name)
+
+    def as_tool(
+        self, name: str | None = None, description: str | None = None, *, memory: ChildMemory = "fresh"
+    ) -> AgentTool:
+        """This agent as a tool of another one: ``Agent(tools=[researcher.as_tool()])``.
+
+        The caller gets the answer and nothing else. ``memory="fresh"``: each call starts without messages;
+        ``"session"``: it remembers its earlier calls under the caller's session.
+        """
+        return AgentTool(self, name or "", description or "", memory)
 
     @property
     def sleeps(self) -> bool:

@@ -26,6 +26,10 @@ class Usage:
         """The sum of both."""
         return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
+    def __sub__(self, other: Usage) -> Usage:
+        """What is left without ``other``."""
+        return Usage(*(getattr(self, name) - getattr(other, name) for name in self.__slots__))
+
     @property
     def total_tokens(self) -> int:
         """Input and output together."""

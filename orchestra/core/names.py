@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from urllib.parse import unquote
 
 from orchestra.core.errors import InputError
 
@@ -11,6 +12,7 @@ _NAMESPACE = re.compile(r"[a-z0-9-]{1,64}")
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _AGENT = re.compile(r"[^\s|:/][^|\n]{0,127}")
 SESSION_CHARS = 256
+_ESCAPED = {ord(mark): f"%{ord(mark):02X}" for mark in "%/|\n\r"}
 
 
 def check_namespace(name: str) -> str:
@@ -59,15 +61,30 @@ def check_storable(text: str, what: str) -> str:
     return text
 
 
-def thread_name(agent: str, session_id: str) -> str:
-    """The thread of one agent in one session. The free id comes last, so any session id is safe."""
-    return f"{check_agent(agent)}|{check_session(session_id)}"
+def branch_of(*parts: str) -> str:
+    """The name of a branch of threads below a session's own: ``parts`` outermost first, any text."""
+    return "/".join(part.translate(_ESCAPED) for part in parts)
+
+
+def thread_name(agent: str, session_id: str, branch: str = "") -> str:
+    """The thread of one agent in one session. The free id comes last, so any session id is safe.
+
+    A ``branch`` (of :func:`branch_of`) makes it the thread of a child. Such names begin with a slash, which names of
+    agents do not, so they are nobody else's.
+    """
+    check_agent(agent), check_session(session_id)
+    return f"/{branch}/{agent.translate(_ESCAPED)}|{session_id}" if branch else f"{agent}|{session_id}"
 
 
 def split_thread(thread: str) -> tuple[str, str]:
-    """(agent, session id) of a thread."""
+    """(agent, session id) of a thread, a child's too."""
     agent, _, session_id = thread.partition("|")
-    return agent, session_id
+    return unquote(agent.rpartition("/")[2]) if is_child(thread) else agent, session_id
+
+
+def is_child(thread: str) -> bool:
+    """Whether it is the thread of a child run, which no list of sessions shows."""
+    return thread.startswith("/")
 
 
 def derived_id(*parts: str) -> str:

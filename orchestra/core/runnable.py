@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, InstanceOf, field_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from orchestra.core.agent import Agent, OnBusy, Persistence
+from orchestra.core.agent_tool import AgentTool, ChildMemory
 from orchestra.core.errors import UnknownName
 from orchestra.core.names import check_agent
 
@@ -53,6 +54,12 @@ class Pattern(Positional):
     @classmethod
     def _name(cls, name: str) -> str:
         return check_agent(name)
+
+    def as_tool(
+        self, name: str | None = None, description: str | None = None, *, memory: ChildMemory = "fresh"
+    ) -> AgentTool:
+        """This pattern as a tool of an agent; see :meth:`orchestra.core.agent.Agent.as_tool`."""
+        return AgentTool(self, name or "", description or "", memory)
 
 
 Runnable: TypeAlias = Agent | Pattern

@@ -120,7 +120,8 @@ class Swarm(Pattern):
 def check_reserved_tools(swarm: str, agent: Agent, *, field: str = "agents") -> None:
     """Raise :class:`ConfigError` when a tool of ``agent`` has a name that swarms give to tools of their own."""
     for tool in agent.tools:
-        name = tool.rpartition(":")[2] if isinstance(tool, str) else getattr(tool, "name", None) or tool.__name__
+        name = tool.rpartition(":")[2] if isinstance(tool, str) else getattr(tool, "name", "")
+        name = name or getattr(tool, "__name__", "")
         if name in RESERVED_TOOLS:
             problem = f"swarm {swarm!r}: agent {agent.name!r} has a tool named {name!r}, which swarms use themselves"
             raise ConfigError(problem, field=field, hint="Give it another name")

@@ -108,6 +108,7 @@ class Session:
     async def clear_session(self) -> None:
         """Delete the messages and everything derived from them (turns, state, the sleep-time queue's entry)."""
         await self._threads.amend(self.thread, "clear", uuid.uuid4().hex)
+        await self._threads.delete_children(self.thread)
 
     async def fork(self, at_turn: int, new_id: str, *, operation_id: str | None = None) -> Session:
         """A new session that begins as this one was after turn ``at_turn`` (0: empty), state included.

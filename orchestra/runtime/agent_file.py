@@ -210,7 +210,11 @@ class _Places:
     def reference(self, reference: object, path: KeyPath) -> object:
         if not isinstance(reference, str):
             return reference
-        if reference.startswith(("agent:", "mcp:")):
+        if reference.startswith("agent:"):
+            if not (name := reference.removeprefix("agent:").strip()):
+                self.errors.append(self.document.fault(path, f"{reference!r} names no agent", "Write agent:researcher"))
+            return reference if not name else f"agent:{name}"
+        if reference.startswith("mcp:"):
             self.errors.append(self.document.fault(path, f"{reference!r} is {NOT_YET}", "Name a function"))
             return reference
         found = _REFERENCE.fullmatch(reference)

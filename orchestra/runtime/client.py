@@ -16,6 +16,7 @@ from orchestra.core.jsontext import fault, loads
 from orchestra.core.messages import Input, Message, as_messages
 from orchestra.core.names import check_session, check_user, split_thread
 from orchestra.core.result import RunResult
+from orchestra.core.runnable import Runnable
 from orchestra.core.session_template import SessionTemplate
 from orchestra.memory.blocks import Blocks
 from orchestra.memory.closing import open_session
@@ -30,7 +31,9 @@ from orchestra.memory.workspace import Pruned
 from orchestra.runtime.definition import pack_agent
 from orchestra.runtime.dispatch import Dispatcher
 from orchestra.runtime.function_ref import FunctionTable
+from orchestra.runtime.kinds import kind_of
 from orchestra.runtime.orphans import stored_request
+from orchestra.runtime.registration import descriptions, everything_in, known_to
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.sealed import Sealed
 from orchestra.runtime.server_conversation import asked_for
@@ -73,16 +76,23 @@ class Client:
         self.resources: dict[str, Callable[[], object]] = {}
         self._definitions = DefinitionStore(store)
 
-    async def register(self, *agents: Agent) -> None:
-        """Store definitions; a changed one counts from the next turn on every host.
+    async def register(self, *runnables: Runnable) -> None:
+        """Store definitions, with those that stand inside them; a changed one counts from the next turn on every host.
 
         Raises:
             InputError: a definition is wrong (two tools of one name, a reserved name, a shared block that disagrees).
+            UnknownName: one names a runnable that is not registered; those that name each other are registered at once.
             FunctionUnavailable: a tool that is named cannot be imported here.
         """
-        for agent in agents:
-            packed = pack_agent(agent, self.functions)
-            declared = [(scoped_ref(block), block.access) for block in agent.blocks]
+        every = everything_in(runnables)
+        known = await known_to(every, self._definitions)
+        for one in every:
+            declared = []
+            if isinstance(one, Agent):
+                packed = pack_agent(one, self.functions, descriptions(known))
+                declared = [(scoped_ref(block), block.access) for block in one.blocks]
+            else:
+                packed = kind_of(one).pack(one, self.functions, known)
             await self._definitions.put(packed.name, packed.text, packed.digest, declared)
 
     async def agents(self) -> list[str]:
@@ -275,11 +285,14 @@ class Client:
 
         Raises:
             RunNotFound: no such run is stored.
-            InputError: the run came with an ``invocation_state``, which is never stored: hand it in again.
+            InputError: the run came with an ``invocation_state``, which is never stored: hand it in again. Or it is
+                part of another run.
         """
         run = await RunStore(self.store).get(run_id)
         if run is None:
             raise RunNotFound(run_id)
+        if run.parent and run.status != "ended":
+            raise InputError(f"run {run_id} is part of run {run.parent}: resume that one")
         if run.status == "ended":
             answer = await RunStore(self.store).answer(run_id)
             return replace(RunResult.from_json(loads(answer or "{}")), duplicate=True)

@@ -11,12 +11,14 @@ from typing import cast
 from orchestra.context.preprocessors import Preprocessor, parse
 from orchestra.context.window_guard import window_of
 from orchestra.core.agent import RESERVED_TOOLS, Agent
+from orchestra.core.agent_tool import AgentTool
 from orchestra.core.errors import ConfigError, InputError
 from orchestra.core.jsontext import Json, digest, dumps, loads
 from orchestra.core.messages import Message
 from orchestra.core.model import Model, ToolSpec
 from orchestra.models.registry import resolve
 from orchestra.models.scripted import ScriptedModel
+from orchestra.runtime.child_tool import child_from, pack_child
 from orchestra.runtime.function_ref import FunctionTable, Ref, from_text, load, pack
 from orchestra.runtime.memory_tools import MEMORY_TOOLS
 from orchestra.runtime.tool import Tool
@@ -61,15 +63,17 @@ class Loaded:
         return tuple(tool.spec for tool in self.tools.values())
 
 
-def pack_agent(agent: Agent, table: FunctionTable) -> Packed:
+def pack_agent(agent: Agent, table: FunctionTable, descriptions: Mapping[str, str] | None = None) -> Packed:
     """The definition of an agent. Its tools are checked now: names, schemas, that they can be imported.
+
+    ``descriptions`` are those of the runnables that it calls as tools.
 
     Raises:
         InputError: two tools have one name, or a reserved one.
         FunctionUnavailable: a tool that is named cannot be imported.
     """
     plain = agent.model_dump(mode="json", exclude={"tools", "hooks", "model", "sleeptime", "session_input_callback"})
-    tools = [from_text(item) if isinstance(item, str) else pack(item, table) for item in agent.tools]
+    tools = [_pack_tool(item, table, descriptions or {}) for item in agent.tools]
     hooks = [from_text(item) if isinstance(item, str) else pack(item, table) for item in agent.hooks]
     callback = agent.session_input_callback
     merge = from_text(callback) if isinstance(callback, str) else pack(callback, table) if callback else None
@@ -88,7 +92,7 @@ def pack_agent(agent: Agent, table: FunctionTable) -> Packed:
         "model": [_pack_model(model, table) for model in models],
         "sleeptime": sleeptime,
     }
-    _tools(agent.name, [load(ref, table) for ref in tools])
+    _tools(agent.name, [_load_tool(ref, table) for ref in tools])
     for ref in (*hooks, *([merge] if merge else [])):
         load(ref, table)
     parse(agent.conversation.preprocessors, lambda path: load(from_text(path), table))
@@ -110,7 +114,7 @@ def load_agent(text: str, digest_: str, table: FunctionTable) -> Loaded:
     return Loaded(
         agent,
         digest_,
-        _tools(agent.name, [load(ref, table) for ref in refs]),
+        _tools(agent.name, [_load_tool(ref, table) for ref in refs]),
         tuple(_hook(load(ref, table)) for ref in hook_refs),
         resolve(loaded[0] if len(loaded) == 1 else loaded),
         sleep_model,
@@ -118,6 +122,17 @@ def load_agent(text: str, digest_: str, table: FunctionTable) -> Loaded:
         cast("Callable[[list[Message], list[Message]], Sequence[Message]]", load(merge, table)) if merge else None,
         parse(agent.conversation.preprocessors, lambda path: load(from_text(path), table)),
     )
+
+
+def _pack_tool(item: object, table: FunctionTable, descriptions: Mapping[str, str]) -> Ref:
+    child = item if isinstance(item, AgentTool) else AgentTool.of(item) if isinstance(item, str) else None
+    if child is not None:
+        return pack_child(child, descriptions)
+    return from_text(item) if isinstance(item, str) else pack(item, table)
+
+
+def _load_tool(ref: Ref, table: FunctionTable) -> object:
+    return child_from(ref) if "agent" in ref else load(ref, table)
 
 
 def _pack_model(model: str | Model, table: FunctionTable) -> Json:

@@ -6,23 +6,24 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 from orchestra.core.errors import HostFull, SessionBusy, StoreUnavailable
 from orchestra.core.events import RunEnded, RunEvent
-from orchestra.core.names import thread_name
 from orchestra.core.result import RunResult
 from orchestra.memory.passages import Passages
 from orchestra.memory.search.archive import Archive, LocalArchive
 from orchestra.memory.snapshots import Snapshots
 from orchestra.memory.workspace import WorkspaceStore
 from orchestra.runtime.caches import HostCaches
+from orchestra.runtime.child_runs import ChildDispatcher, LocalChildren
 from orchestra.runtime.function_ref import FunctionTable
 from orchestra.runtime.orphans import OrphanWatch
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.resources import Resources
 from orchestra.runtime.sealed import Sealed
 from orchestra.runtime.serving import Serving
+from orchestra.runtime.turn_context import Emit
 from orchestra.store.block_store import BlockStore
 from orchestra.store.connection import Store
 from orchestra.store.host_store import HostStore
@@ -39,6 +40,7 @@ class Host:
     told apart. ``max_turns`` run at once; ``max_pending`` more wait, further ones get :class:`HostFull`. After five
     missed heartbeats (``beat_seconds`` apart) a host is dead and others take its threads. ``archive`` searches
     the archive and what was said; without one the host does it itself, by words. ``workspaces`` keeps files.
+    ``children`` is how it reaches the hosts of child runs; at first that is itself.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Host:
             ThreadStore(store),
             HostStore(store, life_ms=int(beat_seconds * MISSED_BEATS * 1000)),
         )
+        self.children: ChildDispatcher = LocalChildren(self)
         self._beat_seconds = beat_seconds
         self._places = asyncio.Semaphore(max_turns)
         self._pending, self._max_pending = 0, max_turns + max_pending
@@ -112,7 +115,14 @@ class Host:
 
     async def run(self, request: RunRequest, invocation_state: Sealed | None = None) -> RunResult:
         """Serve one turn to its end."""
-        return await self._serve(request, invocation_state, lambda event: None)
+        return await self._serve(request, invocation_state, None)
+
+    async def run_child(self, request: RunRequest, invocation_state: Sealed | None, emit: Emit | None) -> RunResult:
+        """Serve a run that belongs to another one, which waits for it: past the queue, whatever runs here.
+
+        ``emit`` gets its events. Cancelling this cancels the run.
+        """
+        return await self._serve(request, invocation_state, emit)
 
     async def stream(self, request: RunRequest, invocation_state: Sealed | None = None) -> AsyncIterator[RunEvent]:
         """Serve one turn and give its events, the last one :class:`RunEnded`. Closing the iterator cancels the turn."""
@@ -122,7 +132,7 @@ class Host:
         last = 0
         try:
             while (event := await events.get()) is not None:
-                last = event.number
+                last = event.number if event.run_id == request.run_id else last
                 yield event
             result = await task
             yield RunEnded(
@@ -143,17 +153,16 @@ class Host:
         serving.cancel()
         return True
 
-    async def _serve(
-        self, request: RunRequest, invocation_state: Sealed | None, emit: Callable[[RunEvent], None]
-    ) -> RunResult:
-        if self._pending >= self._max_pending:
+    async def _serve(self, request: RunRequest, invocation_state: Sealed | None, emit: Emit | None) -> RunResult:
+        child = request.lineage is not None
+        if not child and self._pending >= self._max_pending:
             raise HostFull(self.id, f"{self._pending} runs are waiting already; try again later")
-        self._pending += 1
+        self._pending += not child
         serving = Serving(self, request, invocation_state, emit)
         self._turns.setdefault(request.run_id, serving)
         try:
             # A place is taken only by the run whose turn it is: those that wait for their session block no other one.
-            async with self._in_order(request), self._places:
+            async with self._in_order(request), nullcontext() if child else self._places:
                 serving.queued = None
                 return await serving.run()
         except asyncio.CancelledError:
@@ -161,7 +170,7 @@ class Host:
                 return serving.not_begun()
             raise
         finally:
-            self._pending -= 1
+            self._pending -= not child
             if self._turns.get(request.run_id) is serving:
                 del self._turns[request.run_id]
 
@@ -171,7 +180,7 @@ class Host:
         if request.session_id is None:
             yield
             return
-        thread = thread_name(request.agent, request.session_id)
+        thread = request.thread
         lock, waiting = self._queues.get(thread, (asyncio.Lock(), 0))
         known = self.caches.agents.get(request.agent)
         on_busy = request.on_busy or (known.loaded.agent.on_busy if known is not None else "queue")

@@ -13,7 +13,12 @@ MARK = "j:started"
 
 
 class Journal(Protocol):
-    """What was done before, and a place to note what is done. Names: ``m:<call>``, ``t:<call>.<index>``, ``o:…``."""
+    """What was done before, and a place to note what is done. Names: ``m:<call>``, ``t:<call>.<index>``, ``o:…``.
+
+    ``durable``: what is written is there after a crash.
+    """
+
+    durable: bool
 
     def known(self, name: str) -> str | None:
         """The entry of an earlier attempt at this run, or ``None``."""
@@ -30,6 +35,8 @@ class Journal(Protocol):
 
 class NoJournal:
     """For runs of which nothing is kept: without a session."""
+
+    durable = False
 
     def known(self, name: str) -> str | None:
         """Nothing."""
@@ -48,6 +55,8 @@ class NoJournal:
 
 class StoredJournal:
     """The journal in Redis. Each entry also tells whether a block moved; the next view then has it."""
+
+    durable = True
 
     def __init__(
         self, threads: ThreadStore, run_id: str, thread: str, token: int, blocks: RunBlocks, known: Mapping[str, str]

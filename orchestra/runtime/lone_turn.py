@@ -37,7 +37,9 @@ async def run_alone(serving: Serving) -> RunResult:
     blocks = serving.agent.run_blocks(found)
     journal = BlockWatch(blocks) if ids else NoJournal()
     state = StateValues({})
-    context = serving.make(loaded, blocks, state, lone_prompt(loaded, request.history, request.user_id), 0)
+    # A child that is visited again goes on with its own part of the run, which its caller has kept.
+    calls = sum(message.role == "assistant" for message in request.history) if request.lineage else 0
+    context = serving.make(loaded, blocks, state, lone_prompt(loaded, request.history, request.user_id), calls)
     context.tell(RunStarted, session_id=None, turn=1)
     turn = Turn(context, journal, serving.tools(context, journal, state, False))
     outcome, interrupted = await serving.watched(turn)

@@ -34,8 +34,8 @@ class OrphanWatch:
 
     Orphaned is a run whose host is dead, and one of this very host that it does not serve: the server was away too
     long, the caller got that error and did not come again. A living caller sends its run again by itself, so an orphan
-    is left alone for ``grace`` seconds. Two hosts (or a host and a late caller) that take the same run up at once: the
-    lease lets one in, the other gets the stored result.
+    is left alone for ``grace`` seconds. (A child run for ever: the run above it sends it again.) Two hosts (or a host
+    and a late caller) that take the same run up at once: the lease lets one in, the other gets the stored result.
 
     A run that came with an ``invocation_state`` cannot be done without it: it is ``interrupted`` until it is resumed.
     So is one that cannot be done at all (its agent is gone, say), with the error's name as reason.
@@ -68,7 +68,8 @@ class OrphanWatch:
         alive = set(await self._host.hosts.alive()) - {self._host.id}
         live = await self._runs.live()
         served, now = {*self._host.active, *self._doing}, time.monotonic()
-        orphans = [r for r in live if r.status == "running" and r.host not in alive and r.run_id not in served]
+        lost = (run for run in live if run.status == "running" and run.host not in alive and not run.parent)
+        orphans = [run for run in lost if run.run_id not in served]
         self._seen = {run.run_id: self._seen.get(run.run_id, now) for run in orphans}
         return [run for run in orphans if now - self._seen[run.run_id] >= self._grace]
 

@@ -9,7 +9,9 @@ from orchestra.core.agent import Limits, OnBusy
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.messages import Message
 from orchestra.core.model import ServerConversation
+from orchestra.core.names import thread_name
 from orchestra.core.pickling import by_constructor
+from orchestra.runtime.lineage import Lineage
 
 
 @by_constructor
@@ -20,6 +22,9 @@ class RunRequest:
     Without ``session_id`` nothing is loaded or stored; ``history`` is then what the model sees before ``input``.
     ``functions`` names the by-value functions that travel beside the request. With a ``conversation`` the provider
     keeps what was said before; there is no session and no history then.
+
+    A child run has a ``lineage``; ``left`` is what is left to it of the limits of the run above it, and ``handoffs``
+    names the agents (with their descriptions) of the swarm to whom it may hand its task.
     """
 
     run_id: str
@@ -33,6 +38,31 @@ class RunRequest:
     needs_invocation_state: bool = False
     path: tuple[str, ...] = field(default=())
     conversation: ServerConversation | None = None
+    lineage: Lineage | None = None
+    left: Limits | None = None
+    handoffs: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def parent(self) -> str:
+        """The run that this one is a child of, or ``""``."""
+        return "" if self.lineage is None else self.lineage.parent
+
+    @property
+    def callers(self) -> tuple[str, ...]:
+        """The runnables above this one, outermost first."""
+        return () if self.lineage is None else self.lineage.callers
+
+    @property
+    def thread(self) -> str:
+        """The thread that it works on; ``""`` without a session."""
+        if self.session_id is None:
+            return ""
+        return thread_name(self.agent, self.session_id, "" if self.lineage is None else self.lineage.branch)
+
+    @property
+    def root(self) -> str:
+        """The thread of the session that this run belongs to: its own, or for a child that of the outermost run."""
+        return self.thread if self.lineage is None else self.lineage.root
 
     def to_text(self) -> str:
         """What is stored when the run begins, so that it can be done again without its caller."""

@@ -13,12 +13,12 @@ from orchestra.core.agent import Limits
 from orchestra.core.errors import InputError, OrchestraError
 from orchestra.core.events import RunEvent
 from orchestra.core.messages import Meta
-from orchestra.core.names import thread_name
 from orchestra.core.result import RunResult
 from orchestra.core.workspaces import workspace_folder
 from orchestra.memory.state import StateValues
 from orchestra.memory.workspace import opened_folder
 from orchestra.runtime.agent_lookup import AgentLookup
+from orchestra.runtime.child_runs import ChildRuns
 from orchestra.runtime.definition import Loaded
 from orchestra.runtime.hooks import HookContext, Hooks
 from orchestra.runtime.journal import Journal
@@ -41,9 +41,10 @@ class Serving:
     """One run on this host. Owner: the host's event loop."""
 
     def __init__(
-        self, host: Host, request: RunRequest, invocation_state: Sealed | None, emit: Callable[[RunEvent], None]
+        self, host: Host, request: RunRequest, invocation_state: Sealed | None, emit: Callable[[RunEvent], None] | None
     ) -> None:
-        self.host, self.request, self.invocation_state, self.emit = host, request, invocation_state, emit
+        self.host, self.request, self.invocation_state = host, request, invocation_state
+        self.emit, self.listened = emit or _unheard, emit is not None
         self.agent = AgentLookup(host, request)
         self._context: TurnContext | None = None
         self._work: asyncio.Task[Outcome] | None = None
@@ -112,7 +113,7 @@ class Serving:
             specs=specs,
             blocks=blocks,
             hooks=Hooks(loaded.hooks, hook_context, self.invocation_state),
-            limits=_tightest(loaded.agent.limits, request.limits),
+            limits=_tightest(loaded.agent.limits, request.limits, request.left),
             prompt=prompt,
             calls_before=calls,
             emit=self.emit,
@@ -135,9 +136,8 @@ class Serving:
         if loaded.agent.workspace is None:
             return None
         folder = workspace_folder(loaded.agent.workspace, self.request.session_id)
-        session_id = self.request.session_id
-        if folder is not None and session_id is not None:
-            await self.host.snapshots.settle(thread_name(self.request.agent, session_id), folder)
+        if folder is not None and self.request.session_id is not None:
+            await self.host.snapshots.settle(self.request.thread, folder)
         return None if folder is None else await opened_folder(folder)
 
     def _archive(self, loaded: Loaded, blocks: RunBlocks) -> RunArchive:
@@ -151,13 +151,26 @@ class Serving:
 
     def tools(self, context: TurnContext, journal: Journal, state: StateValues, resumed: bool) -> ToolCalls:
         """What runs the turn's tools."""
-        return ToolCalls(context, journal, state, self.invocation_state, self.host.resources.get, resumed)
+        children = self.children(context, journal)
+        return ToolCalls(context, journal, state, self.invocation_state, self.host.resources.get, resumed, children)
+
+    def children(self, context: TurnContext, journal: Journal) -> ChildRuns:
+        """What makes the runs below this one."""
+        ttl = context.loaded.agent.conversation.ttl
+        return ChildRuns(self.host, context, self.invocation_state, journal.durable, ttl, self.listened)
 
 
-def _tightest(agent: Limits, run: Limits | None) -> Limits:
-    """Limits of the run where it names any, else those of the agent."""
+def _tightest(agent: Limits, run: Limits | None, left: Limits | None) -> Limits:
+    """Limits of the run where it names any, else those of the agent; never more than is left of those above it."""
     given = {} if run is None else {name: getattr(run, name) for name in run.model_fields_set}
     limits = agent.model_copy(update=given)
+    for name in () if left is None else left.model_fields_set:
+        both = [value for value in (getattr(limits, name), getattr(left, name)) if value is not None]
+        limits = limits.model_copy(update={name: min(both, default=None)})
     if limits.cost is not None:
         raise InputError("limits.cost: this version knows no prices; use limits.tokens")
     return limits
+
+
+def _unheard(_: RunEvent) -> None:
+    """Nobody listens."""

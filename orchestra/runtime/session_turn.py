@@ -11,18 +11,19 @@ from orchestra.core.errors import SessionBusy
 from orchestra.core.events import RunStarted
 from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import dumps, loads
-from orchestra.core.names import thread_name
 from orchestra.core.result import RunResult
 from orchestra.core.tokens import message_tokens
 from orchestra.memory.sessions import message_text, readable
 from orchestra.memory.state import StateValues
 from orchestra.runtime.caches import CachedThread
+from orchestra.runtime.child_runs import CHILD_LIFE_SECONDS
 from orchestra.runtime.journal import StartMark, StoredJournal
 from orchestra.runtime.prompt import Prompt
 from orchestra.runtime.run_blocks import block_sources
 from orchestra.runtime.thread_cache import carried_on, thread_now
 from orchestra.runtime.turn import Outcome, Turn
 from orchestra.store.thread_store import (
+    ANSWER_SECONDS,
     Begun,
     Busy,
     Changed,
@@ -47,7 +48,7 @@ class SessionTurn:
 
     def __init__(self, serving: Serving) -> None:
         self.serving, self.host, self.request = serving, serving.host, serving.request
-        self.thread = thread_name(self.request.agent, str(self.request.session_id))
+        self.thread = self.request.thread
         # What the cache held when the server was asked: kept here, since it may drop it before the answer comes.
         self._cached: CachedThread | None = None
 
@@ -78,6 +79,9 @@ class SessionTurn:
                     request.user_id or "",
                     TAIL_ENTRIES,
                     thread.record.version if thread else "",
+                    parent=request.parent,
+                    root=request.root,
+                    keep_ms=_ms(None if request.lineage is None else request.lineage.life),
                 )
             )
             if isinstance(found, Ended):
@@ -170,6 +174,7 @@ class SessionTurn:
         kind: str = "done" if outcome.status == "completed" else "aborted"
         if kind == "aborted" and persistence == "turn":
             kind, messages = "none", ()
+        lineage = request.lineage
         edition, number, seq, prompt = begun.edition, begun.turn + (kind == "done"), begun.seq, turn.context.prompt
         while True:
             result = turn.result(outcome, finished, turn=number, host=host.id)
@@ -185,9 +190,10 @@ class SessionTurn:
                     len(turn.context.replies),
                     tuple((message_tokens(message), message_text(message)) for message in messages),
                     state.folded(),
-                    _ms(agent.conversation.ttl),
-                    _ms(agent.conversation.close_after),
+                    _ms(agent.conversation.ttl if lineage is None else lineage.life),
+                    _ms(agent.conversation.close_after if lineage is None else None),
                     *notes,
+                    answer_seconds=ANSWER_SECONDS if lineage is None else CHILD_LIFE_SECONDS,
                 )
             )
             if isinstance(found, Committed):
@@ -197,6 +203,8 @@ class SessionTurn:
                 host.caches.threads.pop(self.thread, None)
                 if kept:
                     host.caches.keep_thread(self.thread, thread)
+                if lineage is None and agent.conversation.ttl is not None:
+                    await host.threads.end_children_with(self.thread)
                 return result
             if isinstance(found, Ended):
                 # This very run was stored before: by this host, whose reply was lost on the way, or by one that took

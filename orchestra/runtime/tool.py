@@ -80,7 +80,7 @@ class Tool:
         try:
             checked = model.model_validate(dict(arguments))
         except ValidationError as error:
-            raise ToolError(f"arguments of {self.name}: {_faults(error)}") from None
+            raise ToolError(f"arguments of {self.name}: {faults(error)}") from None
         values: dict[str, Any] = {name: getattr(checked, name) for name in model.model_fields}
         if context_name is not None:
             values[context_name] = context
@@ -172,5 +172,6 @@ def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str]]:
     return summary, described
 
 
-def _faults(error: ValidationError) -> str:
+def faults(error: ValidationError) -> str:
+    """What is wrong with arguments, for the model."""
     return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in error.errors())

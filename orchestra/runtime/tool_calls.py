@@ -6,7 +6,7 @@ import asyncio
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -16,8 +16,11 @@ from orchestra.core.events import BlockEdited, Emitted, ToolEnded, ToolStarted
 from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import Json, copied, dumps, loads
 from orchestra.core.messages import Message, Meta, ToolCall
+from orchestra.core.model import Usage
 from orchestra.memory.state import AgentState, StateValues
 from orchestra.models.surrogates import whole
+from orchestra.runtime.child_runs import ChildRuns, tool_answer, usage_from, usage_json
+from orchestra.runtime.child_tool import ChildTool
 from orchestra.runtime.journal import Journal
 from orchestra.runtime.run_blocks import CallBlocks
 from orchestra.runtime.sealed import Sealed
@@ -43,8 +46,10 @@ class ToolCalls:
     invocation_state: Sealed | None
     resource: Callable[[str], object]
     resumed: bool
+    children: ChildRuns | None = None
     partial: list[Message] = field(default_factory=list)
     views: dict[str, AgentState] = field(default_factory=dict)
+    used: dict[str, dict[str, Usage]] = field(default_factory=dict)
 
     async def __call__(self, position: int, calls: Sequence[ToolCall]) -> list[Message]:
         """Run the calls of one reply. A tool that raises gives an error result; its siblings' results are kept.
@@ -87,6 +92,7 @@ class ToolCalls:
             for operation in loads(known)["state"]:
                 self.state.apply(tuple(operation))
             entry = loads(known)
+            self.context.count(usage_from(entry.get("usage")))
             return _message(call, entry["content"], entry["is_error"], entry.get("synthetic", False))
         tool = self.context.tools.get(call.name)
         tell = self.context.tell
@@ -106,8 +112,12 @@ class ToolCalls:
             finally:
                 view.close()
         value = {"content": content, "is_error": is_error, "state": [list(item) for item in view.changes()]}
+        if synthetic:
+            value["synthetic"] = True
+        if name in self.used:
+            value["usage"] = usage_json(self.used[name])
         failpoint("turn.tool_done")
-        await self.journal.write(f"t:{name}", dumps(value | {"synthetic": True} if synthetic else value))
+        await self.journal.write(f"t:{name}", dumps(value))
         failpoint("turn.tool_journaled")
         tell(ToolEnded, call_id=call.id, tool=call.name, content=content, is_error=is_error)
         return _message(call, content, is_error, synthetic)
@@ -119,7 +129,10 @@ class ToolCalls:
         shown = replace(call, arguments=seen_by_hooks)
         try:
             arguments = await hooks.change("before_tool", arguments, shown)
-            content = await tool.run(arguments, self._tool_context(name, call, seen, view))
+            if isinstance(tool, ChildTool):
+                content = await self._child(name, tool, arguments)
+            else:
+                content = await tool.run(arguments, self._tool_context(name, call, seen, view))
             content = await hooks.change("after_tool", content, shown)
             return whole(as_text(content)), False
         except Fenced:
@@ -136,6 +149,15 @@ class ToolCalls:
             raise
         except BaseException as error:  # SystemExit too, which a library raises for wrong arguments: it ends no host
             return _described(error), True
+
+    async def _child(self, name: str, tool: ChildTool, arguments: Mapping[str, Json]) -> str:
+        """The answer of an agent that is called as a tool. Raises :class:`ToolError` when it has none."""
+        assert self.children is not None, "whoever gives agents as tools says how to run them"
+        messages = tool.messages(arguments)
+        result = await self.children.run(tool.target, messages, name=name, place=tool.name, memory=tool.memory)
+        self.used[name] = dict(result.usage_by_agent)
+        self.context.count(result.usage_by_agent)
+        return tool_answer(result)
 
     def _tool_context(self, name: str, call: ToolCall, seen: dict[str, int], view: AgentState) -> ToolContext:
         request = self.context.request

@@ -40,6 +40,21 @@ class RunTools(Protocol):
         """One result message per call, in order."""
 
 
+class Work(Protocol):
+    """What a run does between its begin and its commit: a turn of an agent, or a run of a swarm or graph."""
+
+    context: TurnContext
+
+    async def work(self) -> Outcome:
+        """Do it. Never raises but ``Fenced`` and what stops the host."""
+
+    def finished_messages(self, outcome: Outcome) -> tuple[Message, ...]:
+        """What of it goes into the log."""
+
+    def result(self, outcome: Outcome, messages: tuple[Message, ...], *, turn: int, host: str) -> RunResult:
+        """The result of the run; ``messages`` are its :meth:`finished_messages`."""
+
+
 class Turn:
     """One turn from its input to its outcome. The journal is asked before each model call and each tool."""
 
@@ -50,7 +65,8 @@ class Turn:
         """Model calls and tools until the model is finished. Never raises but ``Fenced`` and what stops the host."""
         context = self.context
         try:
-            async with asyncio.timeout(context.limits.seconds):
+            async with asyncio.timeout(context.limits.seconds) as clock:
+                context.ends = clock.when()
                 await context.hooks.call("before_run")
                 output = await self._loop()
             return Outcome(output=output)
@@ -84,7 +100,7 @@ class Turn:
             if context.cancelled:
                 raise asyncio.CancelledError
             position = len(context.replies)
-            self._check_limits(position)
+            self._check_limits()
             reply = await self._reply(position)
             context.replies.append(reply)
             message = self._stamped(reply.message)
@@ -101,12 +117,12 @@ class Turn:
                 context.messages.extend(map(self._stamped, self._run_tools.partial))
                 raise
             context.messages.extend(map(self._stamped, results))
-            if any(call.name in context.final_tools for call in message.tool_calls):
+            if any(result.name in context.final_tools and not result.is_error for result in results):
                 return message.text
 
-    def _check_limits(self, calls: int) -> None:
+    def _check_limits(self) -> None:
         limits, usage = self.context.limits, self.context.usage
-        if limits.model_calls is not None and calls >= limits.model_calls:
+        if limits.model_calls is not None and usage.model_calls >= limits.model_calls:
             raise LimitReached("model_calls", limits.model_calls)
         if limits.tokens is not None and usage.total_tokens >= limits.tokens:
             raise LimitReached("tokens", limits.tokens)
@@ -189,7 +205,7 @@ class Turn:
             raw_responses=tuple(context.replies),
             last_agent=context.request.agent,
             usage=context.usage,
-            usage_by_agent={context.request.agent: context.usage},
+            usage_by_agent=context.usage_by_agent,
             session_id=context.request.session_id,
             turn=turn,
             host=host,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +27,9 @@ Emit = Callable[[RunEvent], None]
 class TurnContext:
     """What a turn works with; made by the host when the lease is taken. Owner: the turn.
 
-    After a reply that calls one of ``final_tools`` (and after its tools have run) the model is not asked again.
+    After a reply that calls one of ``final_tools``, and when that tool gave no error, the model is not asked again.
+    ``usage`` is all that was used, ``below`` the part of child runs, by agent. ``ends`` is when the limit of seconds is
+    over, on the loop's clock.
     """
 
     request: RunRequest
@@ -42,6 +44,8 @@ class TurnContext:
     emit: Emit
     number: int = 0
     usage: Usage = field(default_factory=Usage)
+    below: dict[str, Usage] = field(default_factory=dict)
+    ends: float | None = None
     replies: list[ModelReply] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     cancelled: bool = False
@@ -49,6 +53,18 @@ class TurnContext:
     archive: Callable[[str], ToolArchive] | None = None
     open_workspace: Callable[[], Awaitable[Path | None]] | None = None
     workspace: Path | None = None
+
+    def count(self, by_agent: Mapping[str, Usage]) -> None:
+        """A child run used this, by agent."""
+        for name, usage in by_agent.items():
+            self.below[name] = self.below.get(name, Usage()) + usage
+            self.usage += usage
+
+    @property
+    def usage_by_agent(self) -> dict[str, Usage]:
+        """What this agent itself used, and each agent below it."""
+        own = self.usage - sum(self.below.values(), Usage())
+        return {self.request.agent: own, **self.below}
 
     def tell(self, kind: Callable[..., RunEvent], /, **fields: object) -> None:
         """Emit an event of this run."""

@@ -87,6 +87,10 @@ class Keys:
         """HASH: status, thread, input; ``j:…`` is the journal."""
         return f"{self.prefix}run:{run_id}"
 
+    def children(self, thread: str) -> str:
+        """ZSET thread of a child run, at any depth below ``thread`` → when it ends by itself (ms; inf = with it)."""
+        return f"{self.prefix}children:{thread}"
+
     def session(self, session_id: str) -> str:
         """SET of the agents that have this session."""
         return f"{self.prefix}session:{session_id}"

@@ -8,7 +8,7 @@ from typing import cast
 from orchestra.store.connection import Store
 
 # Beside the journal, which may be long and is nobody else's business.
-FIELDS = "status thread outcome host started_at reason needs_invocation_state user input".split()  # noqa: SIM905
+FIELDS = "status thread outcome host started_at reason needs_invocation_state user input parent".split()  # noqa: SIM905
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class StoredRun:
 
     ``status`` is ``running``, ``interrupted`` (``reason`` says why) or ``ended``; ``outcome`` is the result's status
     once it has ended. ``started_at`` is Unix seconds, 0 when it is not known any more. ``request`` is what was asked,
-    as JSON.
+    as JSON, ``parent`` the run that a child run belongs to.
     """
 
     run_id: str
@@ -30,6 +30,7 @@ class StoredRun:
     needs_invocation_state: bool = False
     user: str = ""
     request: str = ""
+    parent: str = ""
 
 
 class RunStore:
@@ -55,6 +56,7 @@ class RunStore:
             found.get("needs_invocation_state") == "1",
             found.get("user", ""),
             found.get("input", ""),
+            found.get("parent", ""),
         )
 
     async def interrupt(self, run: StoredRun, reason: str, host: str) -> bool:

@@ -38,7 +38,11 @@ def entry_from(text: str) -> Entry | None:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a host asks for when it begins a turn: with what it has cached already."""
+    """What a host asks for when it begins a turn: with what it has cached already.
+
+    A child run names its ``parent`` run and the thread of the session that it belongs to, ``root``; its own thread is
+    kept for ``keep_ms`` (``None``: as long as that session).
+    """
 
     run: str
     thread: str
@@ -56,13 +60,17 @@ class Wanted:
     user: str = ""
     tail: int = 4096
     context_version: str = ""
+    parent: str = ""
+    root: str = ""
+    keep_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
     """The lease and what was loaded with it. ``first`` is the index of the first of ``entries`` in the log.
 
-    ``context`` is ``None`` when the caller's is the newest one; ``bytes`` is how large the log is.
+    ``context`` is ``None`` when the caller's is the newest one; ``bytes`` is how large the log is. ``definition`` is
+    the hash of the definition that a resumed run began with.
     """
 
     token: int
@@ -79,6 +87,7 @@ class Begun:
     blocks: tuple[BlockView, ...]
     context: ContextRecord | None = None
     bytes: int = 0
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +130,7 @@ class Commit:
 
     ``ttl_ms`` is how long the session is kept from now on; ``None`` is for ever. ``close_ms`` is how long it may go
     without a turn before it is closed; ``None`` is for ever too. ``call``, ``pruned`` and ``pinned`` are fields of the
-    thread's :class:`ContextRecord`; an empty one stays as it is.
+    thread's :class:`ContextRecord`; an empty one stays as it is. The answer is remembered for ``answer_seconds``.
     """
 
     run: str
@@ -141,6 +150,7 @@ class Commit:
     call: str = ""
     pruned: str = ""
     pinned: str = ""
+    answer_seconds: int = ANSWER_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +212,7 @@ class ThreadStore:
                 *(k.definition(wanted.agent), k.attach(wanted.agent), k.session(wanted.session_id), k.threads),
                 k.user_threads(wanted.user),
                 *(k.turns(thread), k.work(thread), k.passes(thread), k.retracted(thread)),
-                *(k.context(thread), k.offload(thread)),
+                *(k.context(thread), k.offload(thread), k.children(wanted.root or thread)),
                 *(k.block(block_id) for block_id in wanted.block_ids),
             ],
             [
@@ -215,13 +225,15 @@ class ThreadStore:
                     wanted.cached,
                 ),
                 *(wanted.tail, wanted.input, "1" if wanted.needs_invocation_state else "0", thread, wanted.user),
-                *(wanted.context_version, *wanted.block_stamps),
+                *(wanted.context_version, wanted.parent, "" if wanted.keep_ms is None else wanted.keep_ms),
+                *wanted.block_stamps,
             ],
         )
         if answer[0] != "OK":
             return _not_begun(answer, wanted.session_id)
         _, token, resumed, head, first, entries, state, journal, blocks, context = answer
         edition, seq, turn, calls, watermark, size = (int(item) for item in cast("list[str]", head))
+        known = pairs(journal)
         return Begun(
             int(cast("str", token)),
             resumed == 1,
@@ -229,10 +241,11 @@ class ThreadStore:
             int(cast("int", first)),
             tuple(cast("list[str]", entries)),
             pairs(state),
-            {name: text for name, text in pairs(journal).items() if name.startswith("j:")},
+            {name: text for name, text in known.items() if name.startswith("j:")},
             moved_blocks(blocks, wanted.block_ids),
             None if context is None else record_from(pairs(context)),
             size,
+            definition=known.get("def", ""),
         )
 
     async def load(self, wanted: Wanted) -> tuple[BlockView, ...] | Stale | MissingBlocks:
@@ -278,11 +291,11 @@ class ThreadStore:
             [
                 *(k.head(thread), k.log(thread), k.state(thread), k.turns(thread), k.run(commit.run), k.runs, k.due),
                 *(k.events, k.threads, k.wake, k.work(thread), k.passes(thread), k.retracted(thread)),
-                *(k.closes, k.context(thread), k.offload(thread)),
+                *(k.closes, k.context(thread), k.offload(thread), k.children(thread)),
             ],
             [
                 *(commit.run, commit.token, commit.edition, commit.kind, commit.answer, commit.usage, commit.every),
-                *(commit.model_calls, ANSWER_SECONDS, thread, commit.status),
+                *(commit.model_calls, commit.answer_seconds, thread, commit.status),
                 "" if commit.ttl_ms is None else commit.ttl_ms,
                 *("" if commit.close_ms is None else commit.close_ms, commit.call, commit.pruned, commit.pinned),
                 len(commit.messages),
@@ -379,17 +392,43 @@ class ThreadStore:
         no data when they are read (and the sleep-time queue when it is claimed).
         """
         k, session_id = self.store.keys, thread.partition("|")[2]
+        await self.delete_children(thread)
         user = (await self.head(thread)).get("user")
-        await self.store.read(
-            "DEL",
-            *(k.head(thread), k.log(thread), k.turns(thread), k.state(thread), k.work(thread), k.passes(thread)),
-            *(k.retracted(thread), k.context(thread), k.offload(thread)),
-        )
+        await self.store.read("DEL", *self._keys(thread))
         if user:
             await self.store.read("SREM", k.user_threads(user), thread)
         for queue in (k.due, k.closes, k.closing, k.threads):
             await self.store.read("ZREM", queue, thread)
         await self.store.read("SREM", k.session(session_id), thread.partition("|")[0])
+
+    async def children(self, thread: str) -> list[str]:
+        """The threads of child runs at any depth below a session's thread."""
+        return [name for name, _ in await self.store.scored(self.store.keys.children(thread))]
+
+    async def delete_children(self, thread: str) -> None:
+        """Delete the threads of a session's child runs, one by one. Safe to repeat, also after a crash in here."""
+        k = self.store.keys
+        for child in await self.children(thread):
+            run = (await self.head(child)).get("last_run")
+            await self.store.read("DEL", *self._keys(child), *([k.run(run)] if run else []))
+            await self.store.read("ZREM", k.due, child)
+            await self.store.read("ZREM", k.children(thread), child)
+
+    async def end_children_with(self, thread: str) -> None:
+        """Let the children that live as long as their session end when it does. Safe to repeat."""
+        k = self.store.keys
+        ends = int(cast("int", await self.store.read("PEXPIRETIME", k.head(thread))))
+        for child, until in await self.store.scored(k.children(thread)):
+            if until == float("inf") and ends > 0:
+                for key in self._keys(child):
+                    await self.store.read("PEXPIREAT", key, ends)
+
+    def _keys(self, thread: str) -> tuple[str, ...]:
+        k = self.store.keys
+        return (
+            *(k.head(thread), k.log(thread), k.turns(thread), k.state(thread), k.work(thread), k.passes(thread)),
+            *(k.retracted(thread), k.context(thread), k.offload(thread)),
+        )
 
 
 def moved_blocks(value: object, block_ids: Sequence[str]) -> tuple[BlockView, ...]:

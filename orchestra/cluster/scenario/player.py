@@ -188,7 +188,7 @@ class ScenarioPlayer:
         result: RunResult | None = None
         async with aclosing(events):  # type: ignore[type-var]
             async for event in events:
-                if isinstance(event, TextDelta) and event.kind == "text":
+                if isinstance(event, TextDelta) and event.kind == "text" and not event.path:
                     self._tell(tell.AnswerText(event.text))
                 elif isinstance(event, ToolEnded):
                     self._tell(tell.ToolUsed(event.tool, event.content, event.is_error))

@@ -2,10 +2,12 @@
 -- Take the lease of a thread, record run and input, and load what the turn needs: one consistent moment.
 --
 -- KEYS 1 head 2 log 3 state 4 run 5 runs 6 hosts 7 token 8 def 9 attach 10 session 11 threads 12 user threads
---      13 turns 14 pass 15 passes 16 retracted 17 context 18 offload 19… blocks
+--      13 turns 14 pass 15 passes 16 retracted 17 context 18 offload 19 children 20… blocks
 -- ARGV 1 run 2 host 3 definition hash 4 attach version 5 cached edition 6 cached entries 7 tail 8 input
 --      9 needs invocation_state 10 thread 11 user 12 known version of the context's records
---      13… known version of each block
+--      13 parent run ('' = none) 14 how long a child's thread is kept, ms ('' = as long as its session)
+--      15… known version of each block
+-- The children (19) are those of the session's own thread: its deletion takes them along. No list shows them.
 --
 -- → OK token resumed head-fields first-index entries state journal blocks context-or-nothing | STALE … | MISSING i… | BUSY run host
 --   | HELD run | DUP answer | OTHER thread | USER
@@ -25,7 +27,7 @@ if known[1] == 'ended' then return {'DUP', known[2]} end
 
 local old = stale(KEYS[8], KEYS[9], ARGV[3], ARGV[4])
 if old then return old end
-local lacking = missing(19)
+local lacking = missing(20)
 if lacking then return lacking end
 
 local now = now_ms()
@@ -49,18 +51,30 @@ if not mine then
     -- thread that a host may still have in its cache.
     redis.call('HSET', head, 'edition', token, 'seq', 0, 'turn', 0, 'calls', 0, 'watermark', 0, 'watermark_turn', 0,
       'due_turn', 0, 'created_at', now)
-    local agent = string.match(ARGV[10], '^([^|]*)|')
-    redis.call('SADD', KEYS[10], agent)
-    redis.call('ZADD', KEYS[11], now, ARGV[10])
+    if ARGV[13] == '' then
+      redis.call('SADD', KEYS[10], string.match(ARGV[10], '^([^|]*)|'))
+      redis.call('ZADD', KEYS[11], now, ARGV[10])
+    end
     h[4], h[5], h[6], h[7], h[9] = tostring(token), '0', '0', '0', '0'
   end
   redis.call('HSET', head, 'host', ARGV[2], 'run', ARGV[1], 'token', token)
   if ARGV[11] ~= '' then redis.call('HSET', head, 'user', ARGV[11]) end
-  live({head, log, state, KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18]}, '', now)
-  if ARGV[11] ~= '' then redis.call('SADD', KEYS[12], ARGV[10]) end
-  redis.call('HSETNX', run, 'started_at', now)
-  redis.call('HSET', run, 'status', 'running', 'thread', ARGV[10], 'host', ARGV[2], 'token', token, 'input', ARGV[8],
-    'needs_invocation_state', ARGV[9], 'def', ARGV[3], 'user', ARGV[11])
+  local kept = {head, log, state, KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18]}
+  if ARGV[13] ~= '' then
+    redis.call('ZREMRANGEBYSCORE', KEYS[19], '-inf', now)
+    redis.call('ZADD', KEYS[19], ARGV[14] == '' and '+inf' or now + tonumber(ARGV[14]), ARGV[10])
+    live(kept, ARGV[14], now)
+  else
+    kept[#kept + 1] = KEYS[19]
+    live(kept, '', now)
+    if ARGV[11] ~= '' then redis.call('SADD', KEYS[12], ARGV[10]) end
+  end
+  -- What it was asked, and by which definition, is what it was when the run began, whoever takes it over.
+  if not known[1] then
+    redis.call('HSET', run, 'started_at', now, 'input', ARGV[8], 'def', ARGV[3], 'parent', ARGV[13])
+  end
+  redis.call('HSET', run, 'status', 'running', 'thread', ARGV[10], 'host', ARGV[2], 'token', token,
+    'needs_invocation_state', ARGV[9], 'user', ARGV[11])
   redis.call('ZADD', KEYS[5], 'NX', now, ARGV[1])
 end
 
@@ -76,4 +90,4 @@ local journal, context = {}, false
 if (c[1] or '') ~= ARGV[12] then context = redis.call('HGETALL', KEYS[17]) end
 if known[1] then journal = redis.call('HGETALL', run) end
 return {'OK', token, known[1] and 1 or 0, {h[4], h[5], h[6], h[7], h[9], h[11] or '0'}, first, redis.call('LRANGE', log, first, -1),
-  values, journal, moved(19, 13), context}
+  values, journal, moved(20, 15), context}

@@ -2,7 +2,7 @@
 -- End a turn: messages, state, counters, the due queue and the end of the run, whole or not at all.
 --
 -- KEYS 1 head 2 log 3 state 4 turns 5 run 6 runs 7 due 8 events 9 threads 10 wake 11 pass
---      12 passes 13 retracted 14 closes 15 context 16 offload
+--      12 passes 13 retracted 14 closes 15 context 16 offload 17 children
 -- ARGV 1 run 2 token 3 edition 4 done|aborted|none 5 answer 6 usage 7 every 8 model calls 9 life of the answer, seconds
 --      10 thread 11 run status 12 time to live of the session, ms ('' = for ever) 13 ms without a turn after which it is
 --      closed ('' = never) 14 last call 15 what was pruned 16 pinned blocks (JSON; '' = as they are)
@@ -102,13 +102,15 @@ for i, field in ipairs({'call', 'pruned', 'pinned'}) do
   end
 end
 if #noted > 0 then redis.call('HSET', KEYS[15], 'version', ARGV[1], unpack(noted)) end
-redis.call('ZADD', KEYS[9], now, ARGV[10])
+-- The thread of a child run is in no list.
+if string.sub(ARGV[10], 1, 1) ~= '/' then redis.call('ZADD', KEYS[9], now, ARGV[10]) end
 if ARGV[13] ~= '' then redis.call('ZADD', KEYS[14], now + tonumber(ARGV[13]), ARGV[10]) end
 redis.call('ZREM', KEYS[6], ARGV[1])
 redis.call('DEL', run)
 redis.call('HSET', run, 'status', 'ended', 'outcome', ARGV[11], 'thread', ARGV[10], 'answer', ARGV[5], 'turn', turn)
 redis.call('EXPIRE', run, ARGV[9])
-live({head, KEYS[2], KEYS[3], KEYS[4], KEYS[11], KEYS[12], KEYS[13], KEYS[15], KEYS[16]}, ARGV[12], now)
+live({head, KEYS[2], KEYS[3], KEYS[4], KEYS[11], KEYS[12], KEYS[13], KEYS[15], KEYS[16],
+  KEYS[17]}, ARGV[12], now)
 redis.call('XADD', KEYS[8], 'MAXLEN', '~', 10000, '*', 'type', 'turn', 'thread', ARGV[10], 'run', ARGV[1], 'turn', turn,
   'status', ARGV[11], 'due', due)
 return {'OK', turn, seq, redis.call('LLEN', KEYS[2]), due, former}

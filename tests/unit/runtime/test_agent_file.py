@@ -53,7 +53,7 @@ def test_files_are_relative_to_the_agent_file_and_come_back_absolute(here: Path)
 FAULTS = [
     ("tools: ['tools/nowhere.py:f']", 3, "tools[0]", "tools/nowhere.py: there is no such file"),
     ("tools:\n  - 'json:dumps'\n  - forecast", 5, "tools[1]", "'forecast' names no function"),
-    ("tools: ['agent:researcher']", 3, "tools[0]", "'agent:researcher' is not in this version yet"),
+    ("tools: ['agent:']", 3, "tools[0]", "'agent:' names no agent"),
     ("tools: ['mcp:files']", 3, "tools[0]", "'mcp:files' is not in this version yet"),
     ("tools: ['folder.py:f']", 3, "tools[0]", "folder.py: it is a directory"),
     ("hooks: ['nowhere.py:f']", 3, "hooks[0]", "nowhere.py: there is no such file"),
