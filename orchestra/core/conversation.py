@@ -256,6 +256,8 @@ class Conversation(BaseModel):
         _below(self.offload.preview_tokens, self.offload.over_tokens, "offload", "preview_tokens", "over_tokens")
         if self.window.turns is not None and self.window.messages is not None:
             raise ConfigError("give turns or messages, not both", field="window")
+        if self.ttl is not None and self.close_after is not None and self.ttl <= self.close_after:
+            raise ConfigError("it must be below ttl: a session that has ended leaves no summary", field="close_after")
         return self
 
 

@@ -214,6 +214,12 @@ async def test_each_turn_puts_the_closing_off_and_without_the_key_there_is_none(
     assert await runtime.store.scored(runtime.store.keys.closes) == []
 
 
+def test_a_session_may_not_end_before_it_is_closed() -> None:
+    Conversation.model_validate({"ttl": "30d", "close_after": "12h"})
+    with pytest.raises(ValueError, match="close_after: it must be below ttl"):
+        Conversation.model_validate({"ttl": "12h", "close_after": "12h"})
+
+
 async def test_the_session_of_a_day_is_closed_when_the_day_is_over(runtime: Runtime) -> None:
     await runtime.register(agent())
     template = "{user}-{date}"
