@@ -103,13 +103,12 @@ class ChildRuns:
         if not self.repeatable:
             name = f"{name}-{derived_id(target, *(dumps(message.to_json(meta=False)) for message in messages))}"
         run_id = f"{mine.run_id}.{name}"
-        branch, keep = "", None
+        branch, home, keep = "", "", None
         if mine.session_id is not None:
-            if memory == "session":
-                branch = branch_of(split_thread(mine.root)[0], mine.agent, place)
-            else:
+            branch = branch_of(split_thread(mine.root)[0], mine.agent, place)
+            if memory != "session":
+                home, keep = branch, float(CHILD_LIFE_SECONDS)
                 branch = branch_of(mine.run_id, place) if memory == "run" else branch_of(run_id)
-                keep = float(CHILD_LIFE_SECONDS)
         ttl = self.ttl if mine.lineage is None else mine.lineage.ttl
         return RunRequest(
             run_id=run_id,
@@ -121,7 +120,7 @@ class ChildRuns:
             history=tuple(self.heard.get(place, ())) if memory != "fresh" else (),
             needs_invocation_state=mine.needs_invocation_state,
             path=(*mine.path, place),
-            lineage=Lineage(mine.run_id, mine.root, branch, callers, keep, ttl),
+            lineage=Lineage(mine.run_id, mine.root, branch, callers, home, keep, ttl),
             left=self._left(),
             handoffs=tuple(handoffs.items()),
         )

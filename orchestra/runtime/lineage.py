@@ -14,6 +14,7 @@ class Lineage:
 
     ``parent`` is the run that made it; ``root`` the thread of the session that it belongs to (``""`` without a
     session); ``branch`` what names its own thread below that; ``callers`` the runnables above it, outermost first.
+    ``home`` is the branch that keeps the agent's state, which outlives a thread of one call (``""``: the same one).
     Its thread is kept for ``keep`` seconds after its last write, ``None``: as long as the session, which itself is kept
     for ``ttl`` seconds (``None``: for ever).
     """
@@ -22,6 +23,7 @@ class Lineage:
     root: str = ""
     branch: str = ""
     callers: tuple[str, ...] = ()
+    home: str = ""
     keep: float | None = None
     ttl: float | None = None
 

@@ -60,6 +60,13 @@ class RunRequest:
         return thread_name(self.agent, self.session_id, "" if self.lineage is None else self.lineage.branch)
 
     @property
+    def home(self) -> str:
+        """The thread that keeps the state of a child whose own thread does not last; ``""``: its own."""
+        if self.session_id is None or self.lineage is None or not self.lineage.home:
+            return ""
+        return thread_name(self.agent, self.session_id, self.lineage.home)
+
+    @property
     def root(self) -> str:
         """The thread of the session that this run belongs to: its own, or for a child that of the outermost run."""
         return self.thread if self.lineage is None else self.lineage.root

@@ -82,6 +82,7 @@ class SessionTurn:
                     parent=request.parent,
                     root=request.root,
                     keep_ms=_ms(None if request.lineage is None else request.lineage.life),
+                    home=request.home,
                 )
             )
             if isinstance(found, Ended):
@@ -194,6 +195,7 @@ class SessionTurn:
                     _ms(agent.conversation.close_after if lineage is None else None),
                     *notes,
                     answer_seconds=ANSWER_SECONDS if lineage is None else CHILD_LIFE_SECONDS,
+                    home=request.home,
                 )
             )
             if isinstance(found, Committed):
@@ -201,7 +203,7 @@ class SessionTurn:
                 kept = carried_on(thread, begun, messages, found, state, edition)
                 thread.noted(request.run_id, notes, prompt.decided, found.context_version)
                 host.caches.threads.pop(self.thread, None)
-                if kept:
+                if kept and not request.home:  # a state that others change too is not to be kept
                     host.caches.keep_thread(self.thread, thread)
                 if lineage is None and agent.conversation.ttl is not None:
                     await host.threads.end_children_with(self.thread)

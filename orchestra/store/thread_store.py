@@ -41,7 +41,7 @@ class Wanted:
     """What a host asks for when it begins a turn: with what it has cached already.
 
     A child run names its ``parent`` run and the thread of the session that it belongs to, ``root``; its own thread is
-    kept for ``keep_ms`` (``None``: as long as that session).
+    kept for ``keep_ms`` (``None``: as long as that session); its state is that of the thread ``home``.
     """
 
     run: str
@@ -63,6 +63,7 @@ class Wanted:
     parent: str = ""
     root: str = ""
     keep_ms: int | None = None
+    home: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,7 @@ class Commit:
     ``ttl_ms`` is how long the session is kept from now on; ``None`` is for ever. ``close_ms`` is how long it may go
     without a turn before it is closed; ``None`` is for ever too. ``call``, ``pruned`` and ``pinned`` are fields of the
     thread's :class:`ContextRecord`; an empty one stays as it is. The answer is remembered for ``answer_seconds``.
+    The state is that of the thread ``home``, if one is named.
     """
 
     run: str
@@ -151,6 +153,7 @@ class Commit:
     pruned: str = ""
     pinned: str = ""
     answer_seconds: int = ANSWER_SECONDS
+    home: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +211,8 @@ class ThreadStore:
         answer = await self.store.run(
             "begin",
             [
-                *(k.head(thread), k.log(thread), k.state(thread), k.run(wanted.run), k.runs, k.hosts, k.token),
+                *(k.head(thread), k.log(thread), k.state(wanted.home or thread), k.run(wanted.run), k.runs, k.hosts),
+                k.token,
                 *(k.definition(wanted.agent), k.attach(wanted.agent), k.session(wanted.session_id), k.threads),
                 k.user_threads(wanted.user),
                 *(k.turns(thread), k.work(thread), k.passes(thread), k.retracted(thread)),
@@ -226,7 +230,7 @@ class ThreadStore:
                 ),
                 *(wanted.tail, wanted.input, "1" if wanted.needs_invocation_state else "0", thread, wanted.user),
                 *(wanted.context_version, wanted.parent, "" if wanted.keep_ms is None else wanted.keep_ms),
-                *wanted.block_stamps,
+                *(wanted.home, *wanted.block_stamps),
             ],
         )
         if answer[0] != "OK":
@@ -289,7 +293,8 @@ class ThreadStore:
         answer = await self.store.run(
             "commit",
             [
-                *(k.head(thread), k.log(thread), k.state(thread), k.turns(thread), k.run(commit.run), k.runs, k.due),
+                *(k.head(thread), k.log(thread), k.state(commit.home or thread), k.turns(thread), k.run(commit.run)),
+                *(k.runs, k.due),
                 *(k.events, k.threads, k.wake, k.work(thread), k.passes(thread), k.retracted(thread)),
                 *(k.closes, k.context(thread), k.offload(thread), k.children(thread)),
             ],

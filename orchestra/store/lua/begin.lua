@@ -5,9 +5,10 @@
 --      13 turns 14 pass 15 passes 16 retracted 17 context 18 offload 19 children 20… blocks
 -- ARGV 1 run 2 host 3 definition hash 4 attach version 5 cached edition 6 cached entries 7 tail 8 input
 --      9 needs invocation_state 10 thread 11 user 12 known version of the context's records
---      13 parent run ('' = none) 14 how long a child's thread is kept, ms ('' = as long as its session)
---      15… known version of each block
--- The children (19) are those of the session's own thread: its deletion takes them along. No list shows them.
+--      13 parent run ('' = none) 14 how long a child's thread is kept from now on, ms ('' = for ever)
+--      15 thread whose state (3) a child has that does not last as long as its session ('' = its own) 16… known version of each block
+-- The children (19) are those of the session's own thread: its deletion takes them along. No list shows them. The state
+-- of a child lasts as long as that session, however long the thread does, so its life is not this script's business.
 --
 -- → OK token resumed head-fields first-index entries state journal blocks context-or-nothing | STALE … | MISSING i… | BUSY run host
 --   | HELD run | DUP answer | OTHER thread | USER
@@ -59,12 +60,14 @@ if not mine then
   end
   redis.call('HSET', head, 'host', ARGV[2], 'run', ARGV[1], 'token', token)
   if ARGV[11] ~= '' then redis.call('HSET', head, 'user', ARGV[11]) end
-  local kept = {head, log, state, KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18]}
+  local kept = {head, log, KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18]}
   if ARGV[13] ~= '' then
     redis.call('ZREMRANGEBYSCORE', KEYS[19], '-inf', now)
-    redis.call('ZADD', KEYS[19], ARGV[14] == '' and '+inf' or now + tonumber(ARGV[14]), ARGV[10])
+    redis.call('ZADD', KEYS[19], ARGV[15] == '' and '+inf' or now + tonumber(ARGV[14]), ARGV[10])
+    if ARGV[15] ~= '' then redis.call('ZADD', KEYS[19], '+inf', ARGV[15]) end
     live(kept, ARGV[14], now)
   else
+    kept[#kept + 1] = state
     kept[#kept + 1] = KEYS[19]
     live(kept, '', now)
     if ARGV[11] ~= '' then redis.call('SADD', KEYS[12], ARGV[10]) end
@@ -90,4 +93,4 @@ local journal, context = {}, false
 if (c[1] or '') ~= ARGV[12] then context = redis.call('HGETALL', KEYS[17]) end
 if known[1] then journal = redis.call('HGETALL', run) end
 return {'OK', token, known[1] and 1 or 0, {h[4], h[5], h[6], h[7], h[9], h[11] or '0'}, first, redis.call('LRANGE', log, first, -1),
-  values, journal, moved(20, 15), context}
+  values, journal, moved(20, 16), context}

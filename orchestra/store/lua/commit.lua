@@ -109,8 +109,10 @@ redis.call('ZREM', KEYS[6], ARGV[1])
 redis.call('DEL', run)
 redis.call('HSET', run, 'status', 'ended', 'outcome', ARGV[11], 'thread', ARGV[10], 'answer', ARGV[5], 'turn', turn)
 redis.call('EXPIRE', run, ARGV[9])
-live({head, KEYS[2], KEYS[3], KEYS[4], KEYS[11], KEYS[12], KEYS[13], KEYS[15], KEYS[16],
-  KEYS[17]}, ARGV[12], now)
+local kept = {head, KEYS[2], KEYS[4], KEYS[11], KEYS[12], KEYS[13], KEYS[15], KEYS[16], KEYS[17]}
+-- The state of a child run lasts as long as the session that it belongs to, however long its thread does.
+if string.sub(ARGV[10], 1, 1) ~= '/' then kept[#kept + 1] = KEYS[3] end
+live(kept, ARGV[12], now)
 redis.call('XADD', KEYS[8], 'MAXLEN', '~', 10000, '*', 'type', 'turn', 'thread', ARGV[10], 'run', ARGV[1], 'turn', turn,
   'status', ARGV[11], 'due', due)
 return {'OK', turn, seq, redis.call('LLEN', KEYS[2]), due, former}
