@@ -68,19 +68,24 @@ class Arrivals:
         given wakes the node, it is pruned: it does not run.
         """
         edges = self._into[node]
-        reachable = self._reachable(node, live, done)
-        for edge in edges:
-            if self._late[edge] and self._sources[edge] not in reachable:
-                self._late[edge] = 0
         there = [edge for edge in edges if self._queues[edge]]
         if not there:
             return None
+        reachable = self._reachable(node, live, done)
         open_ = [edge for edge in edges if not self._queues[edge] and self._sources[edge] in reachable]
         if open_ and (self._joins[node] == "all" or not any(self._queues[edge][0].wakes for edge in there)):
             return None
         for edge in open_:
             self._late[edge] += 1
         return [(edge, self._queues[edge].popleft()) for edge in there]
+
+    def expire(self, node: str, live: Collection[str], done: Collection[str]) -> None:
+        """Expect no late arrivals any more at those edges of ``node`` at which none can come."""
+        late = [edge for edge in self._into[node] if self._late[edge]]
+        reachable = self._reachable(node, live, done) if late else set()
+        for edge in late:
+            if self._sources[edge] not in reachable:
+                self._late[edge] = 0
 
     def drop(self, node: str) -> None:
         """Forget what arrived at a node that will not run again."""

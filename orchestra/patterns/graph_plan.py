@@ -253,6 +253,7 @@ class GraphPlan:
         while moved:
             moved = False
             for name in self._arrivals.waiting:
+                self._arrivals.expire(name, self._rounds, self._done)
                 once = name not in self._shape.repeatable
                 if once and self._known[name].rounds:
                     self._arrivals.drop(name)

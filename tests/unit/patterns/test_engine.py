@@ -235,3 +235,9 @@ async def test_an_output_that_is_no_json_fails_the_node_and_names_the_part() -> 
     outcome = await play(made, Stage({"a": NodeResult("completed", output={"when": {1, 2}})}))  # type: ignore[dict-item]
     assert (outcome.status, outcome.reason) == ("failed", "output")
     assert outcome.error == "node 'a' failed: output['when']: set is not JSON"
+
+
+async def test_a_time_that_is_over_while_an_interrupted_runs_sibling_works() -> None:
+    stage = Stage({"b": WAITS}, held={"c"})
+    outcome = await play(DIAMOND, stage, execution_timeout=0.01)
+    assert (outcome.status, outcome.reason, stage.cancelled) == ("limit", "execution_timeout", ["c#1"])

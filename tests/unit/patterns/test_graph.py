@@ -149,6 +149,39 @@ async def test_an_any_join_in_a_loop_runs_once_a_round() -> None:
     assert outcome.node_history.count("y") == 2
 
 
+async def test_a_branch_that_is_not_taken_in_one_round_counts_in_the_next() -> None:
+    """j#1 ran on x while p could still lead to y. p did not, so nothing of round 1 is expected when y ends."""
+    stage = Stage(held={"p#1", "j#1", "x#2"})
+    nodes = {"h": "w", "x": "w", "p": "w", "y": "w", "j": Node("w", join="any")}
+    edges = [("h", "x"), ("x", "j"), ("h", "p"), Edge("p", "y", when="p.visits == 2"), ("y", "j")]
+    loop = Edge("j", "h", when="j.visits < 2")
+    run = asyncio.create_task(play(Graph("g", nodes=nodes, edges=[*edges, loop], entry="h"), stage))
+    await stage.until_started("p#1", "j#1")
+    stage.release("p#1", "j#1")
+    await stage.until_started("x#2", "y#1", "j#2")
+    assert "x#2" in stage.running
+    assert stage.text("j#2") == "the task\n\n## From y\n\ny1"
+    stage.release("x#2")
+    assert (await run).node_history.count("j") == 2
+
+
+async def test_an_any_join_at_the_head_of_a_loop_takes_each_round_though_another_entry_is_slow() -> None:
+    stage = Stage(held={"s"})
+    nodes = {"a": "w", "s": "w", "h": Node("w", join="any"), "z": "w"}
+    edges = [("a", "h"), ("s", "h"), ("h", "z"), Edge("z", "h", when="z.visits < 3")]
+    run = asyncio.create_task(play(Graph("g", nodes=nodes, edges=edges), stage))
+    await stage.until_started("h#3", "z#3")
+    assert stage.running == {"s#1"} or stage.running == {"s#1", "z#3"}
+    stage.release("s#1")
+    assert (await run).node_history.count("h") == 3
+
+
+async def test_an_entry_that_another_entry_leads_to_runs_once() -> None:
+    stage = Stage()
+    await play(graph("ab", ("a", "b"), entry=["a", "b"]), stage)
+    assert stage.started == ["a#1", "b#1"]
+
+
 async def test_p21_a_bound_reached_is_a_limit_with_its_reason() -> None:
     stage = Stage()
     outcome = await play(graph("ab", ("a", "b"), ("b", "a"), max_node_executions=5), stage)

@@ -14,7 +14,7 @@ from orchestra.core.graph import Edge, Graph, Node
 from orchestra.core.messages import Message, Part
 from orchestra.patterns.graph_plan import GraphPlan
 from orchestra.patterns.graph_state import GraphState
-from orchestra.patterns.visits import NodeResult
+from orchestra.patterns.visits import NodeResult, Visit
 from tests.unit.patterns.stage import Stage, done, failed, graph, play
 
 ROOT = Path(__file__).parents[3]
@@ -120,3 +120,14 @@ async def test_an_input_of_several_parts_stays_whole() -> None:
     plan.settled(plan.judge(first, done("seen")))
     [second] = plan.ready()
     assert second.given.messages[0].content == (*task[0].content, Part("text", "## From a\n\nseen"))
+
+
+async def test_what_one_node_does_to_its_input_no_other_sees() -> None:
+    def spoils(visit: Visit) -> NodeResult:
+        visit.given.outputs["a"].append("spoilt")  # type: ignore[union-attr]
+        return done(visit.given.outputs["a"])
+
+    stage = Stage({"a": done(["x"]), "b": spoils, "c": spoils})
+    outcome = await play(graph("abc", ("a", "b"), ("a", "c")), stage)
+    assert outcome.node_results["a"][0].output == ["x"]
+    assert outcome.output == {"b": ["x", "spoilt"], "c": ["x", "spoilt"]}
