@@ -52,7 +52,10 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """The view. ``tokens`` is the estimate of both parts; ``pruned`` are all decisions about results so far."""
+    """The view. ``tokens`` is the estimate of both parts; ``pruned`` are all decisions about results so far.
+
+    ``unfitted`` are the tokens of older turns that did not fit: a summary should long stand for them.
+    """
 
     history: Sequence[Message]
     turn: Sequence[Message]
@@ -60,6 +63,7 @@ class Assembled:
     pruned: Mapping[int, Decision]
     prune_reason: str
     left_out: tuple[LeftOut, ...]
+    unfitted: int = 0
 
 
 def budget_of(conversation: Conversation, around: Surroundings) -> int:
@@ -99,12 +103,15 @@ def assemble(
     plain = len(log.messages) - start
     known = log.sums[-1] - log.sums[start] if _is_slice(history, log, start, plain, summary) else None
     tokens = _tokens(pruned.messages, known, len(history) - plain, plain, log, changed=bool(pruned.pruned))
+    unfitted = 0
     if conversation.strategy != "full" and tokens > (budget := budget_of(conversation, around)):
+        before = tokens
         shown, pruned, tokens = _fitted(pruned, len(history), tokens, budget, conversation, around, log)
         if len(shown) < len(pruned.messages):
             left.append(
                 LeftOut("older turns", len(pruned.messages) - len(shown), f"{budget} tokens are free for history")
             )
+            unfitted = before - tokens
         at = len(shown) - len(turn)
     else:
         shown, at = pruned.messages, len(history)
@@ -114,7 +121,7 @@ def assemble(
         )
     if pruned.pruned and (count := sum(_is_changed(message, log) for message in shown if message.role == "tool")):
         left.append(LeftOut("old tool results", count, "shortened; the log has them whole"))
-    return Assembled(shown[:at], shown[at:], tokens, pruned.pruned, pruned.reason, tuple(left))
+    return Assembled(shown[:at], shown[at:], tokens, pruned.pruned, pruned.reason, tuple(left), unfitted)
 
 
 def _history(

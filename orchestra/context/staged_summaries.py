@@ -19,7 +19,7 @@ __all__ = ["Staged", "SummaryKind", "SummaryRequest", "joined", "prompt", "stage
 
 FEW_MESSAGES = 4
 LONGEST_WAIT = 8.0
-_SCANNED_AT_ONCE = 64_000  # characters that are searched for identifiers before others get their turn on the loop
+_SCANNED_AT_ONCE = 8_000  # characters that are searched for identifiers before others get their turn on the loop
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,14 @@ class LogView:
         extra = len(self.messages) - keep - keep // 4
         if extra <= 0:
             return
-        drop = extra + keep // 4
+        self._drop(extra + keep // 4)
+
+    def forget(self, upto: int) -> None:
+        """Forget the messages that a summary stands for, up to this number."""
+        if upto and self.seqs and self.seqs[0] <= upto:
+            self._drop(bisect_right(self.seqs, upto))
+
+    def _drop(self, drop: int) -> None:
         del self.messages[:drop], self.places[:drop], self.seqs[:drop]
         self.broken -= drop
         base = self.sums[drop]

@@ -76,6 +76,25 @@ class BlockEdited(Event):
     operation: str
 
 
+ContextPart: TypeAlias = Literal[
+    "guard", "flush", "blocks", "pruning", "fit", "compaction", "overflow", "pressure", "offload"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextDecided(Event):
+    """A step of the context was done, was not due, or failed, and why. ``tokens`` is the context's size then.
+
+    ``window`` is the model's, in tokens; both are 0 where they do not matter.
+    """
+
+    part: ContextPart
+    decision: Literal["yes", "no", "failed"]
+    reason: str
+    tokens: int = 0
+    window: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emitted(Event):
     """What a tool gave to ``ctx.emit``."""
@@ -90,4 +109,6 @@ class RunEnded(Event):
     result: RunResult
 
 
-RunEvent: TypeAlias = RunStarted | TextDelta | ModelReplied | ToolStarted | ToolEnded | BlockEdited | Emitted | RunEnded
+RunEvent: TypeAlias = (
+    RunStarted | TextDelta | ModelReplied | ToolStarted | ToolEnded | BlockEdited | ContextDecided | Emitted | RunEnded
+)

@@ -25,14 +25,23 @@ class CachedThread:
     bytes: int
     record: ContextRecord = NO_RECORD
     decided: Decisions = NO_DECISIONS
+    outdated: bool = False
 
     def note(self, record: ContextRecord) -> None:
         """Take over a newer record of what was decided."""
+        self.outdated = False
         self.record, self.decided = record, decisions_from(record)
+        self.view.forget(self.decided.upto)
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether no other host is known to have recorded something meanwhile."""
+        return not self.outdated
 
     def noted(self, run: str, notes: tuple[str, str, str], decided: Decisions, former: str) -> None:
         """A commit of ``run`` has written ``notes``; if it found another ``former`` version, ours is out of date."""
-        if former != self.record.version:
+        self.outdated = former != self.record.version
+        if self.outdated:
             self.record = replace(self.record, version="")
         elif any(notes):
             call, pruned, pinned = notes

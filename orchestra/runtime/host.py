@@ -15,6 +15,7 @@ from orchestra.memory.passages import Passages
 from orchestra.memory.search.archive import Archive, LocalArchive
 from orchestra.memory.snapshots import Snapshots
 from orchestra.memory.workspace import WorkspaceStore
+from orchestra.runtime.background import Background
 from orchestra.runtime.caches import HostCaches
 from orchestra.runtime.child_runs import ChildDispatcher, LocalChildren
 from orchestra.runtime.function_ref import FunctionTable
@@ -79,6 +80,7 @@ class Host:
         self._queues: dict[str, tuple[asyncio.Lock, int]] = {}
         self._turns: dict[str, Serving] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self.background = Background()
 
     async def start(self) -> None:
         """Be alive."""
@@ -94,6 +96,7 @@ class Host:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
+        await self.background.stop()
         await self.hosts.leave(self.id)
         await self.resources.close()
         if self._own_archive is not None:

@@ -224,10 +224,11 @@ class Prompt:
             self.tokens += message_tokens(reply.message)
 
     def size(self, messages: Sequence[Message]) -> int:
-        """The size of the context after this turn's ``messages``."""
+        """The size of the context after this turn's ``messages``, with the older turns that did not fit any more."""
+        unfitted = self.assembled.unfitted if self.assembled is not None else 0
         if self._noted is None:
-            return self.tokens
-        return self.tokens + sum(map(message_tokens, messages[self._noted_at :]))
+            return self.tokens + unfitted
+        return self.tokens + unfitted + sum(map(message_tokens, messages[self._noted_at :]))
 
     def size_before(self, messages: Sequence[Message], specs: tuple[ToolSpec, ...], blocks: list[BlockView]) -> int:
         """The size of the context when the turn begins: its input comes on top of what the record knows."""

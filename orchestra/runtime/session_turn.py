@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestra.context.view import TAIL_ENTRIES
@@ -22,6 +23,7 @@ from orchestra.runtime.prompt import Prompt
 from orchestra.runtime.run_blocks import block_sources
 from orchestra.runtime.thread_cache import carried_on, thread_now
 from orchestra.runtime.turn import Outcome, Turn
+from orchestra.runtime.upkeep import Upkeep
 from orchestra.store.thread_store import (
     ANSWER_SECONDS,
     Begun,
@@ -130,6 +132,7 @@ class SessionTurn:
         except asyncio.CancelledError:
             await asyncio.gather(done, return_exceptions=True)
             raise
+        await Upkeep(self.host, self.thread).after(turn, thread, begun.edition)
         if interrupted:
             raise asyncio.CancelledError
         await turn.context.hooks.tell("after_run", result)
@@ -149,6 +152,7 @@ class SessionTurn:
         kind = StoredJournal if loaded.agent.persistence == "journal" else StartMark
         journal = kind(host.threads, request.run_id, self.thread, begun.token, blocks, begun.journal)
         context = serving.make(loaded, blocks, state, prompt, begun.calls)
+        context.compact = partial(Upkeep(host, self.thread).during, context, thread, begun.edition)
         context.tell(RunStarted, session_id=request.session_id, turn=begun.turn + 1, resumed=begun.resumed)
         return Turn(context, journal, serving.tools(context, journal, state, begun.resumed)), thread, state
 

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from orchestra.core.errors import Fenced, LimitReached, ModelError, OrchestraError, StoreUnavailable
+from orchestra.core.errors import ContextOverflow, Fenced, LimitReached, ModelError, OrchestraError, StoreUnavailable
 from orchestra.core.events import ModelReplied, TextDelta
 from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import Json, dumps, loads
@@ -136,10 +136,7 @@ class Turn:
             reply = ModelReply.from_json(value)
             context.prompt.replay(value.get("context"))
         else:
-            view = self.view()
-            request = await context.hooks.change("before_model", view)
-            # A hook that makes a request anew decides what is said, not where: without this the provider would forget.
-            reply = await self._ask(replace(request, conversation=view.conversation))
+            reply = await self._shown()
             await context.hooks.call("after_model", reply)
             if reply.message.tool_calls:
                 failpoint("turn.replied")
@@ -152,6 +149,23 @@ class Turn:
         context.usage += replace(reply.usage, model_calls=1)
         context.tell(ModelReplied, call_number=position, usage=reply.usage, model=reply.model)
         return reply
+
+    async def _shown(self) -> ModelReply:
+        """Show the view and get the reply; one that the provider finds too long is made shorter and shown again."""
+        context, overflows = self.context, 0
+        while True:
+            view = self.view()
+            context.tell_decisions()
+            request = await context.hooks.change("before_model", view)
+            try:
+                # A hook that makes a request anew decides what is said, not where: without this the provider would
+                # forget.
+                return await self._ask(replace(request, conversation=view.conversation))
+            except ContextOverflow as error:
+                if overflows >= context.loaded.agent.conversation.compaction.max_overflows or view.conversation:
+                    raise
+                overflows += 1
+                await context.make_room(overflows, str(error))
 
     async def _ask(self, request: ModelRequest) -> ModelReply:
         context = self.context

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestra.core.agent import Limits
-from orchestra.core.events import RunEvent
+from orchestra.core.events import ContextDecided, RunEvent
 from orchestra.core.messages import Message
 from orchestra.core.model import ModelReply, ToolSpec, Usage
 from orchestra.runtime.archive_tools import ARCHIVE_TOOLS
@@ -21,6 +21,7 @@ from orchestra.runtime.run_blocks import RunBlocks
 from orchestra.runtime.tool import Tool
 
 Emit = Callable[[RunEvent], None]
+SQUEEZE = 0.75  # an estimate may be off by a third for code and tables
 
 
 @dataclass(slots=True)
@@ -53,6 +54,7 @@ class TurnContext:
     archive: Callable[[str], ToolArchive] | None = None
     open_workspace: Callable[[], Awaitable[Path | None]] | None = None
     workspace: Path | None = None
+    compact: Callable[[int], Awaitable[str]] | None = None
 
     def count(self, by_agent: Mapping[str, Usage]) -> None:
         """A child run used this, by agent."""
@@ -65,6 +67,33 @@ class TurnContext:
         """What this agent itself used, and each agent below it."""
         own = self.usage - sum(self.below.values(), Usage())
         return {self.request.agent: own, **self.below}
+
+    async def make_room(self, overflows: int, error: str) -> None:
+        """The provider found the prompt too long for the ``overflows``-th time: compact the log, fill less of it.
+
+        The estimates were too low then, or the window is smaller than what is known of it.
+        """
+        self.prompt.squeeze *= SQUEEZE
+        done = (
+            "without a session there is nothing to compact" if self.compact is None else await self.compact(overflows)
+        )
+        self.tell(
+            ContextDecided,
+            part="overflow",
+            decision="yes",
+            reason=f"{error}; try {overflows}: {done}",
+            tokens=self.prompt.tokens,
+            window=self.prompt.window,
+        )
+
+    def tell_decisions(self) -> None:
+        """Emit what the prompt has decided since."""
+        prompt = self.prompt
+        for part, decision, reason in prompt.told:
+            self.tell(
+                ContextDecided, part=part, decision=decision, reason=reason, tokens=prompt.tokens, window=prompt.window
+            )
+        prompt.told.clear()
 
     def tell(self, kind: Callable[..., RunEvent], /, **fields: object) -> None:
         """Emit an event of this run."""

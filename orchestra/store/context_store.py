@@ -69,6 +69,7 @@ class NewSummary:
     summary: str
     tokens_before: int
     tokens_after: int
+    reason: str = ""
 
 
 class ContextStore:
@@ -89,10 +90,15 @@ class ContextStore:
             [k.head(new.thread), k.log(new.thread), k.context(new.thread), k.events],
             [
                 *(new.thread, new.cycle, new.edition, new.upto, new.from_, new.summary),
-                *(new.tokens_before, new.tokens_after),
+                *(new.tokens_before, new.tokens_after, new.reason),
             ],
         )
         return cast("Compacted", answer[0])
+
+    async def not_compacted(self, thread: str, reason: str) -> None:
+        """Tell who watches that a compaction did not come about; the history is as it was."""
+        fields = ("type", "compaction", "thread", thread, "status", "failed", "reason", reason)
+        await self.store.read("XADD", self.store.keys.events, "MAXLEN", "~", 10000, "*", *fields)
 
     async def flushed(
         self,

@@ -2,7 +2,7 @@
 -- A compaction: a summary takes the place of the entries up to one of them, in the prompt; the log keeps them all.
 -- KEYS 1 head 2 log 3 context 4 events
 -- ARGV 1 thread 2 cycle and 3 edition that the summary was made from 4 upto seq 5 entries up to it 6 summary (JSON)
---      7 tokens before 8 tokens after
+--      7 tokens before 8 tokens after 9 reason
 -- → OK cycle | DUP cycle | MOVED cycle edition | HELD run | GONE
 -- Two workers summarise the same stretch: the first record moves the cycle, the other one finds MOVED and throws its
 --   summary away. The same call twice (lost reply): the record is there, DUP.
@@ -22,6 +22,6 @@ if not last or string.match(last, '^(%d+) ') ~= ARGV[4] then return {'MOVED', cy
 redis.call('HSET', KEYS[3], 'version', 'cycle ' .. cycle + 1 .. ' ' .. ARGV[3], 'cycle', cycle + 1, 'upto', ARGV[4],
   'from', ARGV[5], 'summary', ARGV[6])
 follow(KEYS[1], {KEYS[3]})
-redis.call('XADD', KEYS[4], 'MAXLEN', '~', 10000, '*', 'type', 'compaction', 'thread', ARGV[1], 'cycle', cycle + 1,
-  'upto', ARGV[4], 'before', ARGV[7], 'after', ARGV[8])
+redis.call('XADD', KEYS[4], 'MAXLEN', '~', 10000, '*', 'type', 'compaction', 'thread', ARGV[1], 'status', 'recorded',
+  'cycle', cycle + 1, 'upto', ARGV[4], 'before', ARGV[7], 'after', ARGV[8], 'reason', ARGV[9])
 return {'OK', cycle + 1}

@@ -1,0 +1,65 @@
+"""What keeps a thread's context small: the check after each turn, and what an overflow asks for under way."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from orchestra.context.assembly import summarises
+from orchestra.context.compaction import compaction_due
+from orchestra.core.events import ContextDecided
+from orchestra.runtime.caches import CachedThread
+from orchestra.runtime.compactor import Compactor, with_record
+from orchestra.runtime.definition import Loaded
+from orchestra.runtime.turn import Turn
+from orchestra.runtime.turn_context import TurnContext
+
+if TYPE_CHECKING:
+    from orchestra.runtime.host import Host
+
+
+class Upkeep:
+    """Of one thread on one host."""
+
+    def __init__(self, host: Host, thread: str) -> None:
+        self._host, self._thread = host, thread
+
+    async def after(self, turn: Turn, cached: CachedThread, edition: int) -> None:
+        """The turn is stored: compact when it is due. The answer does not wait for it, unless ``block_stream`` says so.
+
+        The host dies under way: nothing is recorded, and the check after the next turn, on any host, does it again.
+        """
+        context, prompt = turn.context, turn.context.prompt
+        conversation = prompt.loaded.agent.conversation
+        if not summarises(conversation) or prompt.assembled is None:
+            return
+        tokens = prompt.size(context.messages)
+        gate = compaction_due(tokens, prompt.window, conversation.compaction, conversation.pressure)
+        told = partial(context.tell, ContextDecided, part="compaction", tokens=tokens, window=prompt.window)
+        told(decision="yes" if gate else "no", reason=gate.reason)
+        # A record that is out of date here (another host has compacted meanwhile) is looked at after the next turn.
+        if not gate or self._host.caches.threads.get(self._thread) is not cached or not cached.is_newest:
+            return
+        compactor = self._compactor(prompt.loaded, cached, edition, prompt.fixed)
+        if not conversation.compaction.block_stream:
+            self._host.background.start(self._thread, lambda: compactor.compact(gate.reason))
+            return
+        done = await compactor.compact(gate.reason)
+        if done.record is None:
+            told(decision="failed", reason=done.reason)
+
+    async def during(self, context: TurnContext, cached: CachedThread, edition: int, overflows: int) -> str:
+        """The provider found the prompt too long: compact what was before this turn; what came of it."""
+        prompt = context.prompt
+        if not summarises(prompt.loaded.agent.conversation):
+            return "no summaries are made; older turns are left out"
+        done = await self._compactor(prompt.loaded, cached, edition, prompt.fixed).compact(
+            "the provider found the prompt too long", harder=overflows
+        )
+        if done.record is None:
+            return f"{done.reason}; older turns are left out"
+        prompt.decided = with_record(prompt.decided, done.record)
+        return f"a summary stands for all up to message {done.record.upto_seq} now"
+
+    def _compactor(self, loaded: Loaded, cached: CachedThread, edition: int, fixed: int) -> Compactor:
+        return Compactor(self._host, loaded, self._thread, cached.view, cached.decided, edition=edition, fixed=fixed)
