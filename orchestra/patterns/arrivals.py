@@ -47,9 +47,11 @@ class Arrivals:
         for i, arc in enumerate(shape.arcs):
             self._into[arc.target].append(i)
         self._place = {name: i for i, name in enumerate(shape.nodes)}
+        self._noted: set[str] = set()
 
     def put(self, edge: int, arrival: Arrival) -> None:
         """``edge`` was settled."""
+        self._noted.add(self._shape.arcs[edge].target)
         if self._late[edge]:
             self._late[edge] -= 1  # its node has run on an earlier arrival of the same round
         else:
@@ -58,8 +60,8 @@ class Arrivals:
     @property
     def waiting(self) -> Sequence[str]:
         """The nodes at which something arrived or is expected too late, in declared order."""
-        targets = {arc.target for i, arc in enumerate(self._shape.arcs) if self._queues[i] or self._late[i]}
-        return sorted(targets, key=self._place.__getitem__)
+        self._noted = {name for name in self._noted if any(self._queues[i] or self._late[i] for i in self._into[name])}
+        return sorted(self._noted, key=self._place.__getitem__)
 
     def take(self, node: str, live: Collection[str], done: Collection[str]) -> list[tuple[int, Arrival]] | None:
         """What ``node`` runs on, by edge in declared order, and taken from its edges; ``None``: it waits.
@@ -71,8 +73,13 @@ class Arrivals:
         there = [edge for edge in edges if self._queues[edge]]
         if not there:
             return None
-        reachable = self._reachable(node, live, done)
-        open_ = [edge for edge in edges if not self._queues[edge] and self._sources[edge] in reachable]
+        empty = [edge for edge in edges if not self._queues[edge]]
+        if self._joins[node] == "all" and any(
+            self._sources[edge] in live and self._sources[edge] != node for edge in empty
+        ):
+            return None  # what runs right before it: no need to look further
+        reachable = self._reachable(node, live, done) if empty else set()
+        open_ = [edge for edge in empty if self._sources[edge] in reachable]
         if open_ and (self._joins[node] == "all" or not any(self._queues[edge][0].wakes for edge in there)):
             return None
         for edge in open_:

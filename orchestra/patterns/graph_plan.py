@@ -19,6 +19,7 @@ from orchestra.patterns.planning import Stop
 from orchestra.patterns.visits import ABORTED, NodeResult, Settlement, Visit, VisitInput, split_key, summed, visit_key
 
 NO_INPUT = VisitInput((), "")
+NO_STATE = GraphState({})
 
 
 @dataclass(slots=True)
@@ -72,6 +73,7 @@ class GraphPlan:
         self._rounds: dict[str, _Round] = {}
         self._fresh: list[str] = []  # keys of visits
         self._records: list[tuple[int, VisitRecord]] = []
+        self._done: set[str] = set()  # the nodes that will not run again: they have ended, and no loop leads to them
         self._count = 0
         self._stop: Stop | None = None
         self._last = ""
@@ -95,9 +97,12 @@ class GraphPlan:
         if set(round_.open) != {visit.item}:
             return Settlement(visit.key, result)
         whole = _whole(round_, visit.item, result)
-        views = {**self._views, visit.node: self._view(visit.node, whole)}
-        state = GraphState(views, task_text(self.task))
-        taken = {i: self._satisfied(self.graph.edges[i], whole, state) for i in self._out[visit.node]}
+        out = self._out[visit.node]
+        state = NO_STATE
+        if any(self.graph.edges[i].when is not None for i in out):
+            views = {**self._views, visit.node: self._view(visit.node, whole)}
+            state = GraphState(views, task_text(self.task))
+        taken = {i: self._satisfied(self.graph.edges[i], whole, state) for i in out}
         return Settlement(visit.key, result, taken)
 
     def settled(self, settlement: Settlement) -> None:
@@ -156,7 +161,9 @@ class GraphPlan:
         errors = [arrival.error for _, arrival in arrived if arrival.error]
         verdict = NodeResult("failed", "condition", "; ".join(errors)) if errors else None
         items: Sequence[Json] | None = None
-        state = GraphState(dict(self._views), task_text(self.task))
+        state = NO_STATE
+        if node.map is not None or node.inputs is not None:
+            state = GraphState(dict(self._views), task_text(self.task))
         if node.map is not None and verdict is None:
             try:
                 items = self._items(name, node, state)
@@ -234,6 +241,8 @@ class GraphPlan:
         """A round of ``name`` ended: its edges settle."""
         known = self._known[name]
         known.result, known.led = result, any(edges.values())
+        if name not in self._shape.repeatable:
+            self._done.add(name)
         self._views[name] = self._view(name, result)
         if result.succeeded:
             self._last = name if result.status == "completed" else self._last
@@ -262,11 +271,6 @@ class GraphPlan:
                     moved = moved or arrived is not None
                     if any(arrival.wakes for _, arrival in arrived or ()):
                         self._begin(name, arrived or ())
-
-    @property
-    def _done(self) -> set[str]:
-        """The nodes that will not run again: those that have ended and that no loop leads to."""
-        return {name for name, known in self._known.items() if known.result and name not in self._shape.repeatable}
 
     def _outstanding(self, key: str) -> bool:
         name, number, item = split_key(key)
