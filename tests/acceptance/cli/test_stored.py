@@ -101,10 +101,8 @@ def test_a_session_is_closed_by_the_next_sleeptime_host(played: Command) -> None
     end = time.monotonic() + 60
     while not (found := played("archive", "list", "pal", "--user", "ana", "--json").json["passages"]):
         assert time.monotonic() < end, "there is no summary"
-    assert chat.stdin is not None
-    chat.stdin.write("Hi.\n")
-    chat.stdin.close()
-    assert chat.wait(60) == 0
+    chat.communicate("Hi.\n", timeout=60)
+    assert chat.returncode == 0
     assert found[0]["tags"] == ["session-summary"]
     assert "900" in found[0]["text"]
     assert "is closed already" in played("sessions", "close", "talk").out
