@@ -125,23 +125,24 @@ class Document:
             broken=frozenset(place for place in self.broken if not _below(place, path)),
         )
 
-    def part(self, key: str) -> Document:
-        """The mapping under ``key`` as a document of its own; empty when there is none."""
+    def part(self, *path: str | int) -> Document:
+        """The mapping at ``path`` as a document of its own; empty when there is none."""
+        size = len(path)
 
         def below(places: Mapping[KeyPath, T]) -> dict[KeyPath, T]:
-            return {place[1:]: item for place, item in places.items() if place[:1] == (key,)}
+            return {place[size:]: item for place, item in places.items() if _below(place, path)}
 
-        data = self.data.get(key)
-        full = (*self.prefix, key)
+        data = self.get(path)
+        full = (*self.prefix, *path)
         return Document(
             data if isinstance(data, Mapping) else {},
             self.file,
             below(self.lines) or {(): self.line(()) or 1},
             below(self.written),
-            frozenset(place[1:] for place in self.variables if place[:1] == (key,)),
+            frozenset(place[size:] for place in self.variables if _below(place, path)),
             below(self.set_by),
             tuple(error for error in self.faults if _below(parse_field(error.field or ""), full)),
-            frozenset(place[1:] for place in self.broken if place[:1] == (key,)),
+            frozenset(place[size:] for place in self.broken if _below(place, path)),
             full,
         )
 

@@ -17,7 +17,6 @@ LATER_KEYS: Mapping[str, frozenset[str]] = {
         }
     ),
     "Sleeptime": frozenset({"sources", "tokens", "idle", "compaction", "adaptive"}),
-    "Scenario": frozenset({"graph", "swarm"}),
 }
 
 LATER_VALUES: Mapping[tuple[str, str], frozenset[str]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, InstanceOf, field_validator
 from pydantic.json_schema import SkipJsonSchema
@@ -34,8 +34,15 @@ class Positional(BaseModel):
             super().__init__(**dict(zip(names, values, strict=False)), **fields)
 
 
+def _name_left_out(schema: dict[str, Any]) -> None:
+    """The schema is that of a scenario file, where a pattern without a name gets the one that the scenario runs."""
+    schema["required"] = [name for name in schema.get("required", ()) if name != "name"]
+
+
 class Pattern(Positional):
     """A swarm or a graph: several runnables that work together on one input, on a thread of the pattern's own."""
+
+    model_config = ConfigDict(json_schema_extra=_name_left_out)
 
     positional = ("name",)
 

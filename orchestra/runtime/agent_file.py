@@ -117,7 +117,7 @@ def finish_agents(
         try:
             document = apply(document, overrides[i] if overrides else ())
             document = model_from_environment(document, os.environ if environment is None else environment)
-            out.append(AgentFile(_Places(document).absolute(validated(Agent, document)), document))
+            out.append(AgentFile(Places(document).absolute(validated(Agent, document)), document))
         except ConfigError as error:
             errors.append(error)
     raise_all(errors)
@@ -155,21 +155,22 @@ def _short(block: Block, name: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…'"
 
 
-class _Places:
-    """Makes the files that an agent names absolute and checks that they are there."""
+class Places:
+    """Makes the files that a document names absolute and checks that they are there; ``errors`` has the faults."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.errors: list[ConfigError] = []
 
     def absolute(self, agent: Agent) -> Agent:
+        """The agent with absolute files. Raises all faults together."""
         model = agent.model
         if model == ():
             self.errors.append(self.document.fault(("model",), "the list names no model", "Name one, or write auto"))
         if isinstance(model, tuple):
-            model = tuple(self.model(one, ("model", i)) for i, one in enumerate(model))
+            model = tuple(self._model(one, ("model", i)) for i, one in enumerate(model))
         elif isinstance(model, str):
-            model = self.model(model, ("model",))
+            model = self._model(model, ("model",))
         callback = agent.session_input_callback
         changed = agent.model_copy(
             update={
@@ -177,22 +178,22 @@ class _Places:
                 "tools": tuple(self.reference(tool, ("tools", i)) for i, tool in enumerate(agent.tools)),
                 "hooks": tuple(self.reference(hook, ("hooks", i)) for i, hook in enumerate(agent.hooks)),
                 "session_input_callback": callback and self.reference(callback, ("session_input_callback",)),
-                "sleeptime": self.sleeptime(agent.sleeptime) if agent.sleeptime else None,
-                "workspace": agent.workspace and str(self.beside(agent.workspace, ("workspace",))),
+                "sleeptime": self._sleeptime(agent.sleeptime) if agent.sleeptime else None,
+                "workspace": agent.workspace and str(self._beside(agent.workspace, ("workspace",))),
             }
         )
         raise_all(self.errors)
         return changed
 
-    def sleeptime(self, sleeptime: Sleeptime) -> Sleeptime:
+    def _sleeptime(self, sleeptime: Sleeptime) -> Sleeptime:
         script = sleeptime.script
         if script is not None:
             script = self.file(script, ("sleeptime", "script"))
         return sleeptime.model_copy(
-            update={"script": script, "model": self.model(sleeptime.model, ("sleeptime", "model"))}
+            update={"script": script, "model": self._model(sleeptime.model, ("sleeptime", "model"))}
         )
 
-    def model(self, model: str | Model, path: KeyPath) -> str | Model:
+    def _model(self, model: str | Model, path: KeyPath) -> str | Model:
         if not isinstance(model, str):
             return model
         if model.startswith(_SCRIPTED):
@@ -208,6 +209,7 @@ class _Places:
         return model
 
     def reference(self, reference: object, path: KeyPath) -> object:
+        """A function such as tools/mail.py:send, which stands at ``path``, with its file absolute."""
         if not isinstance(reference, str):
             return reference
         if reference.startswith("agent:"):
@@ -225,13 +227,13 @@ class _Places:
         where = found["where"]
         return f"{self.file(where, path)}:{found['name']}" if where.endswith(".py") else reference
 
-    def beside(self, name: str, path: KeyPath) -> Path:
+    def _beside(self, name: str, path: KeyPath) -> Path:
         base = Path.cwd() if self.document.setter(path) is not None else Path(self.document.file or "").parent
         return Path(os.path.abspath(base / Path(name).expanduser()))
 
     def file(self, name: str, path: KeyPath) -> str:
         """``name`` relative to the agent file, or to the current directory when something else set it."""
-        full = self.beside(name, path)
+        full = self._beside(name, path)
         if not full.is_file():
             there = "it is a directory" if full.is_dir() else "there is no such file"
             self.errors.append(self.document.fault(path, f"{shown(full)}: {there}", _relative(self.document, path)))

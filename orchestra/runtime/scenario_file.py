@@ -1,4 +1,4 @@
-"""Scenario files: agents, a conversation to play, and what is expected of it."""
+"""Scenario files: agents, swarms and graphs, a conversation to play, and what is expected of it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,27 @@ from typing import TypeVar
 from orchestra.core.agent import Agent
 from orchestra.core.cluster import ClusterConfig
 from orchestra.core.document import Document, KeyPath, nearest
-from orchestra.core.errors import ConfigError, InputError
+from orchestra.core.errors import ConfigError, ConfigErrors, InputError
+from orchestra.core.graph import Graph, GraphDraft
+from orchestra.core.runnable import Runnable
 from orchestra.core.scenario import Scenario, Turn
 from orchestra.core.session_template import SessionTemplate
+from orchestra.core.swarm import Swarm
 from orchestra.core.validation import raise_all, validated
 from orchestra.core.yamltext import parse
 from orchestra.runtime.agent_file import AgentFile, check_together, finish_agents, read_documents
 from orchestra.runtime.cluster_file import finish_cluster, read_cluster
 from orchestra.runtime.override import Override, apply, parse_overrides
+from orchestra.runtime.scenario_checks import faults_together, there_are
+from orchestra.runtime.scenario_patterns import (
+    AnyPattern,
+    PatternPart,
+    joined,
+    pattern_documents,
+    read_draft,
+    read_pattern,
+    taking_part,
+)
 from orchestra.runtime.text_file import read_text, shown
 from orchestra.runtime.turn_file import load_turns
 
@@ -30,8 +43,8 @@ T = TypeVar("T")
 class LoadedScenario:
     """A scenario with everything that it names. ``path`` and ``directory`` are absolute.
 
-    ``warnings`` tell what is allowed and probably not meant, each with file and line. The session's id was made from
-    ``template``.
+    ``patterns`` are its swarms and graphs, with the agents themselves in them. ``warnings`` tell what is allowed and
+    probably not meant, each with file and line. The session's id was made from ``template``.
     """
 
     scenario: Scenario
@@ -42,6 +55,17 @@ class LoadedScenario:
     path: Path
     warnings: tuple[str, ...] = ()
     template: SessionTemplate = field(default_factory=lambda: SessionTemplate("default"))
+    patterns: tuple[AnyPattern, ...] = ()
+
+    @property
+    def runnable(self) -> Runnable:
+        """What gets the turns: an agent, a swarm or a graph."""
+        return next(one for one in (*self.agents, *self.patterns) if one.name == self.scenario.run)
+
+    @property
+    def taking_part(self) -> tuple[Agent, ...]:
+        """The agents that can have a part in a run: the one that gets the turns, or those within the pattern."""
+        return taking_part(self.runnable, self.agents)
 
 
 def load_scenario(
@@ -60,6 +84,22 @@ def load_scenario(
     return _Loader(Path(path), parse_overrides(overrides), environment).load(None if cluster is None else Path(cluster))
 
 
+def load_drawings(
+    path: str | Path, *, overrides: Sequence[str] = (), environment: Mapping[str, str] | None = None
+) -> tuple[tuple[Swarm | GraphDraft, ...], tuple[ConfigError, ...]]:
+    """(what can be drawn of the file's swarms and graphs, what is wrong with the whole file).
+
+    A graph that is refused when built is drawn all the same, as long as its keys can be read. Raises
+    :class:`ConfigError` when the file cannot be read at all.
+    """
+    loader = _Loader(Path(path), parse_overrides(overrides), environment)
+    try:
+        return loader.load(None).patterns, ()
+    except ConfigError as error:
+        faults = error.errors if isinstance(error, ConfigErrors) else (error,)
+        return loader.drafts(), faults
+
+
 class _Loader:
     def __init__(self, path: Path, overrides: Sequence[Override], environment: Mapping[str, str] | None) -> None:
         self.path, self.environment = path, environment
@@ -69,38 +109,75 @@ class _Loader:
         variables = os.environ if environment is None else environment
         document = parse(read_text(path, what="scenario file"), file=shown(path), variables=variables)
         self.document = apply(document, [one for one in overrides if one not in special])
+        self.whole = self.document
         self.errors: list[ConfigError] = []
 
     def load(self, cluster: Path | None) -> LoadedScenario:
         config = self._try(lambda: self._cluster(cluster))
         if cluster is not None or isinstance(self.document.get(("cluster",)), Mapping):
             self.document = self.document.without(("cluster",))
+        kinds = {kind for kind, _ in pattern_documents(self.document, run="")}
+        for kind in kinds:  # each is validated by itself, with the agents' names known
+            self.document = self.document.without((kind,))
         scenario = self._try(lambda: validated(Scenario, self.document))
         if scenario is None:
+            self._parts(())
             raise_all(self.errors)
             raise AssertionError("a scenario that does not validate has errors")
         files = self._try(lambda: self._agents(scenario))
         turns = self._try(lambda: self._turns(scenario)) or ()
-        template = None
-        if files is not None:
-            self._check(scenario, files, turns)
-            template = self._try(lambda: self._template(scenario, files))
+        agents = tuple(file.agent for file in files or ())
+        parts = self._parts(tuple(agent.name for agent in agents))
+        patterns = template = None
+        if files is not None and parts is not None:
+            patterns = self._try(lambda: joined(parts, agents))
+        if files is not None and patterns is not None:
+            self.errors += faults_together(scenario, self.document, agents=agents, patterns=patterns, turns=turns)
+            template = self._try(lambda: self._template(scenario, agents))
         raise_all(self.errors)
         assert config is not None
         assert files is not None
+        assert patterns is not None
         assert template is not None
         session = template.fill(user=scenario.user, at=time.time())
         path = Path(os.path.abspath(self.path))
         return LoadedScenario(
-            scenario.model_copy(update={"cluster": config, "session": session}),
+            scenario.model_copy(
+                update={
+                    "cluster": config,
+                    "session": session,
+                    "swarm": tuple(one for one in patterns if isinstance(one, Swarm)),
+                    "graph": tuple(one for one in patterns if isinstance(one, Graph)),
+                }
+            ),
             config,
-            tuple(file.agent for file in files),
+            agents,
             turns,
             path.parent,
             path,
             tuple(warning for file in files for warning in file.warnings),
             template,
+            patterns,
         )
+
+    def drafts(self) -> tuple[Swarm | GraphDraft, ...]:
+        """What can be drawn of the swarms and graphs, whatever is wrong with the rest."""
+        out: list[Swarm | GraphDraft] = []
+        for kind, part in pattern_documents(self.whole, run=str(self.whole.get(("run",)))):
+            try:
+                out.append(read_draft(kind, part))
+            except ConfigError:  # told by load() already
+                continue
+        return tuple(out)
+
+    def _parts(self, agents: Sequence[str]) -> tuple[PatternPart, ...] | None:
+        """The swarms and graphs by themselves; ``None`` when one has a fault."""
+        run = str(self.whole.get(("run",)))
+        found = [
+            self._try(lambda kind=kind, part=part: read_pattern(kind, part))  # type: ignore[misc]
+            for kind, part in pattern_documents(self.whole, run=run, agents=agents)
+        ]
+        return None if None in found else tuple(one for one in found if one is not None)
 
     def _try(self, step: Callable[[], T]) -> T | None:
         try:
@@ -136,11 +213,17 @@ class _Loader:
         return files
 
     def _by_agent(self, documents: Sequence[Document]) -> list[list[Override]]:
-        """The ``agents.NAME.…`` overrides of each document. Names may hold dots: the longest that fits is meant."""
+        """The ``agents.NAME.…`` overrides of each document, ``agents.*.…`` for all of them before those.
+
+        Names may hold dots: the longest that fits is meant.
+        """
         names = [str(document.get(("name",))) for document in documents]
-        out: list[list[Override]] = [[] for _ in documents]
+        everywhere = [found for override in self.for_agents if (found := override.under("*."))]
+        out: list[list[Override]] = [list(everywhere) for _ in documents]
         errors: list[ConfigError] = []
         for override in self.for_agents:
+            if override.under("*."):
+                continue
             fitting = [name for name in names if override.under(f"{name}.")]
             if fitting:
                 name = max(fitting, key=len)
@@ -150,7 +233,7 @@ class _Loader:
                 continue
             asked = override.key.split(".")[0]
             problem = f"{asked!r} has keys of its own; name one" if asked in names else f"there is no agent {asked!r}"
-            hint = "Write agents.NAME.key=value" if asked in names else nearest(asked, names) or _there_are(names)
+            hint = "Write agents.NAME.key=value" if asked in names else nearest(asked, names) or there_are(names)
             errors.append(ConfigError(problem, field=override.name, hint=hint))
         raise_all(errors)
         return out
@@ -164,8 +247,8 @@ class _Loader:
             raise self.document.fault(("turns",), "there are no turns in it")
         return tuple(turn if isinstance(turn, Turn) else self._said(turn, i) for i, turn in enumerate(scenario.turns))
 
-    def _template(self, scenario: Scenario, files: Sequence[AgentFile]) -> SessionTemplate:
-        zones = [file.agent.conversation.time_zone for file in files if file.agent.name == scenario.run]
+    def _template(self, scenario: Scenario, agents: Sequence[Agent]) -> SessionTemplate:
+        zones = [agent.conversation.time_zone for agent in agents if agent.name == scenario.run]
         try:
             template = SessionTemplate(scenario.session, *zones[:1])
             template.fill(user=scenario.user, at=time.time())
@@ -179,37 +262,6 @@ class _Loader:
         if not text:
             raise self.document.fault(("turns", place), "must not be empty")
         return Turn(content=text)
-
-    def _check(self, scenario: Scenario, files: Sequence[AgentFile], turns: Sequence[Turn]) -> None:
-        """What can be right only together: names, the user, and expectations that can be met."""
-        expect, fault = scenario.expect, self.document.fault
-        agents = {file.agent.name: file.agent for file in files}
-        agent = agents.get(scenario.run)
-        if agent is None:
-            hint = nearest(scenario.run, agents) or _there_are(list(agents))
-            self.errors.append(fault(("run",), f"there is no agent {scenario.run!r} in these files", hint))
-            return
-        personal = next((block.label for block in agent.blocks if block.scope == "user"), None)
-        if personal is not None and scenario.user is None:
-            problem = f"is missing: agent {agent.name!r} has a block for each user, {personal!r}"
-            self.errors.append(fault(("user",), problem, "Say who the user is, such as user: ana"))
-        labels = [block.label for block in agent.blocks]
-        for label in expect.blocks:
-            if label not in labels:
-                problem = f"agent {agent.name!r} has no block {label!r}"
-                self.errors.append(
-                    fault(("expect", "blocks", label), problem, nearest(label, labels) or _there_are(labels))
-                )
-        questions = len(scenario.follow_up)
-        if expect.answers is not None and len(expect.answers) != questions:
-            problem = f"there are {len(expect.answers)} answers for {questions} questions in follow_up"
-            self.errors.append(fault(("expect", "answers"), problem, "Give one for each question, in their order"))
-        last = len(turns) + questions
-        for i, turn in enumerate(expect.passes_at or ()):
-            if turns and turn > last:
-                self.errors.append(
-                    fault(("expect", "passes_at", i), f"there is no turn {turn}; the last one is {last}")
-                )
 
     def _resolved(self, name: str | Path, path: KeyPath) -> Path:
         """Relative to the scenario file, or to the current directory when the command line set it."""
@@ -225,7 +277,3 @@ class _Loader:
     def _must_be_there(self, file: Path, path: KeyPath, what: str) -> None:
         if (error := self._try_there(file, path, what)) is not None:
             raise error
-
-
-def _there_are(names: Sequence[str]) -> str:
-    return f"There are: {', '.join(names) or 'none'}"

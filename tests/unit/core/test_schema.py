@@ -52,6 +52,8 @@ GOOD: list[tuple[SchemaName, str]] = [
     ("scenario", "{agents: [a], run: a, turns: t.jsonl, cluster: c.yaml}"),
     ("scenario", "{agents: [a], run: a, turns: [x, {content: y, role: user, at: '1'}], cluster: {namespace: x}}"),
     ("scenario", "{agents: [a], run: a, turns: [x], invocation_state: {a: 1}, limits: {seconds: 3}, expect: {}}"),
+    ("scenario", "{agents: [a], run: g, turns: [x], graph: {nodes: {a: b, c: {run: d, join: any}}, edges: [[a, c]]}}"),
+    ("scenario", "{agents: [a], run: s, turns: [x], swarm: [{name: s, agents: [a, b]}], expect: {outputs: [x, null]}}"),
 ]  # fmt: skip
 BAD: list[tuple[SchemaName, str]] = [
     ("agent", "{}"),
@@ -65,6 +67,9 @@ BAD: list[tuple[SchemaName, str]] = [
     ("scenario", "{agents: [], run: a, turns: [x]}"),
     ("scenario", "{agents: [a], run: a, turns: [{role: assistant, content: x}]}"),
     ("scenario", "{agents: [a], run: a}"),
+    ("scenario", "{agents: [a], run: a, turns: [x], swarm: {agents: []}}"),
+    ("scenario", "{agents: [a], run: a, turns: [x], graph: {nodes: {a: {run: b, joni: any}}}}"),
+    ("scenario", "{agents: [a], run: a, turns: [x], graph: {nodes: {a: b}, edges: [[a, b, c]]}}"),
 ]
 
 

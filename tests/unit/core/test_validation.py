@@ -62,7 +62,7 @@ FAULTS: list[tuple[type[BaseModel], str, int, str, str, str]] = [
     (Scenario, f"{SCENARIO}turns: [x]\nsession: ''", 4, "session", "must not be empty", ""),
     (Scenario, f"{SCENARIO}turns: [x]\ncluster: {{namspace: x}}", 4, "cluster.namspace", "no key", "'namespace'?"),
     (Scenario, f"{SCENARIO}turns: [x]\ncluster:\n  redis:\n    url: x", 6, "cluster.redis.url", "use embedded", ""),
-    (Scenario, f"{SCENARIO}turns: [x]\ngraph: {{}}", 4, "graph", "not in this version yet", ""),
+    (Scenario, f"{SCENARIO}turns: [x]\ngraph: {{}}", 4, "graph.nodes", "is missing", ""),
     (Scenario, f"{SCENARIO}turns: [x]\nexpect: {{passes_at: [0]}}", 4, "expect.passes_at[0]", "greater than 0", ""),
 ]  # fmt: skip
 

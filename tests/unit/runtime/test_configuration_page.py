@@ -1,4 +1,4 @@
-"""The page docs/configuration.md: its examples load, and its tables name every key."""
+"""The pages docs/configuration.md and docs/scenarios.md: their examples load, and their tables name every key."""
 
 import re
 from pathlib import Path
@@ -11,17 +11,20 @@ from orchestra.core.agent import Agent, Budget, Limits, Sleeptime
 from orchestra.core.blocks import Block
 from orchestra.core.cluster import ClusterConfig, HostsConfig, RayConfig, RedisConfig, SnapshotsConfig
 from orchestra.core.errors import ConfigErrors
+from orchestra.core.graph import Edge, Graph, Node
 from orchestra.core.scenario import Expectation, Scenario
+from orchestra.core.swarm import Swarm
 from orchestra.runtime.agent_file import load_agent, load_agents
 from orchestra.runtime.cluster_file import load_cluster
 from orchestra.runtime.environment import CLUSTER_VARIABLES, MODEL_VARIABLE
 from orchestra.runtime.scenario_file import load_scenario
 
-PAGE = (Path(__file__).parents[3] / "docs/configuration.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("configuration.md", "scenarios.md"))
 NAMED = re.compile(r"^```\w+\n# (\S+/\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MODELS = [
     Agent, Block, Budget, ClusterConfig, Expectation, HostsConfig, Limits, RayConfig, RedisConfig, Scenario, Sleeptime,
-    SnapshotsConfig,
+    SnapshotsConfig, Edge, Graph, Node, Swarm,
     *(m for m in vars(conversation).values() if isinstance(m, type) and m.__module__ == conversation.__name__),
 ]  # fmt: skip
 
@@ -39,7 +42,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_examples_are_a_project_that_loads(project: Path) -> None:
     assert [agent.name for agent in load_agents("agents", environment={})] == ["desk", "travel"]
     assert load_cluster("configs/cluster.yaml", environment={}).code == (project / "tools",)
-    for name in ("trip", "desk"):
+    for name in ("trip", "desk", "letter", "hotline"):
         assert load_scenario(f"configs/{name}.yaml", environment={}).warnings == ()
 
 
@@ -70,7 +73,7 @@ def test_the_messages_of_the_page_are_the_real_ones(project: Path) -> None:
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_every_key_is_on_the_page(model: type[BaseModel]) -> None:
-    for name in model.model_fields:
+    for name in (field.alias or name for name, field in model.model_fields.items()):
         assert re.search(rf"`(\w+\.)?{name}(\.\w+)?`", PAGE), name
 
 
