@@ -23,9 +23,14 @@ _SAME_STEM = 5
 
 
 class ExtractiveConsolidator:
-    """Rewrites the blocks from the transcript; a new line goes to the block whose description fits best."""
+    """Rewrites the blocks from the transcript; a new line goes to the block whose description fits best.
 
-    name = "extractive"
+    ``supersede=False`` only appends and merges, for comparison.
+    """
+
+    def __init__(self, *, supersede: bool = True) -> None:
+        self.name = "extractive" if supersede else "append-only"
+        self._supersede = supersede
 
     async def consolidate(self, work: Work) -> Usage:
         """Pure text work, in a thread: inline, the turns go on meanwhile; costs no tokens.
@@ -41,7 +46,7 @@ class ExtractiveConsolidator:
         before = [line for block in blocks for line in _lines(block, work.known_sources.get(block.label, {}))]
         limit = sum(block.limit for block in blocks)
         purpose = " ".join(block.description for block in blocks)
-        after = await in_own_thread(consolidate, before, said, limit=limit, purpose=purpose)
+        after = await in_own_thread(consolidate, before, said, limit=limit, purpose=purpose, supersede=self._supersede)
         for block, lines in _shared_out(after, blocks):
             await work.rewrite(block.label, [(line.text, line.sources) for line in lines])
         return Usage()

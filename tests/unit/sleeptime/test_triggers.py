@@ -42,14 +42,14 @@ def test_off_is_never() -> None:
 
 
 def test_adaptive_backs_off_and_comes_closer() -> None:
-    trigger = Adaptive(2, 20)
+    trigger = Adaptive(2, 12)
     interval = 0
     seen = []
-    for changes in (0, 0, 0, 0, 9, 12, 4, 9, 9):
+    for changes in (0, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 4, 99):
         turns = interval or trigger.min
         interval = trigger.interval_after(Counters(turns, interval=interval), changes)
         seen.append(interval)
-    assert seen == [4, 8, 16, 20, 20, 10, 10, 5, 2]
+    assert seen == [3, 4, 4, 4, 5, 6, 7, 8, 10, 12, 12, 12, 12, 4, 3, 2]
 
 
 def test_only_adaptive_learns() -> None:

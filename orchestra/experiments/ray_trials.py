@@ -1,0 +1,128 @@
+"""Trials on Ray Tune: spread over a cluster, or picked by a searcher."""
+
+from __future__ import annotations
+
+import queue
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from orchestra.cluster.ray_connection import RayConnection
+from orchestra.core.jsontext import Json, dumps, loads
+from orchestra.experiments.experiment import Experiment
+from orchestra.experiments.trial_record import TrialRecord
+from orchestra.runtime.cluster_file import load_cluster
+
+if TYPE_CHECKING:
+    from orchestra.experiments.running import Purse, Trial
+
+Found: TypeAlias = "tuple[int, TrialRecord]"
+Told: TypeAlias = "queue.SimpleQueue[Found | BaseException | None]"
+
+#: Where the records of the run that is under way go. Tune pickles its callbacks, so theirs cannot hold it.
+finished: Told | None = None
+
+
+def play_on_ray(experiment: Experiment, left: Sequence[tuple[int, Trial]], purse: Purse) -> Iterator[Found]:
+    """Each trial as it ends. Joins the Ray of ``ORCHESTRA_RAY_ADDRESS``, else starts a private one.
+
+    With ``search: optuna`` a trial of Tune is one arm with all its dialogues, and Optuna picks the arms.
+    """
+    config = load_cluster()
+    if experiment.workers is not None:
+        config = config.model_copy(update={"ray": config.ray.model_copy(update={"num_cpus": experiment.workers})})
+    connection = RayConnection.open(config)
+    global finished
+    done: Told = queue.SimpleQueue()
+    finished = done
+
+    def work() -> None:
+        try:
+            _fit(experiment, left, purse)
+            done.put(None)
+        except BaseException as error:
+            done.put(error)
+
+    thread = threading.Thread(target=work, name="ray tune", daemon=True)
+    try:
+        thread.start()
+        while (one := done.get()) is not None:
+            if isinstance(one, BaseException):
+                raise one
+            yield one
+        thread.join()
+    finally:
+        connection.close()
+        finished = None
+
+
+def _fit(experiment: Experiment, left: Sequence[tuple[int, Trial]], purse: Purse) -> None:
+    from ray import tune
+
+    searching = experiment.search == "optuna"
+    groups = _by_arm(left) if searching else [[one] for one in left]
+
+    class Collect(tune.Callback):  # type: ignore[misc]
+        """Takes the records out of the results as they come."""
+
+        def on_trial_result(
+            self, iteration: int, trials: list[object], trial: object, result: Mapping[str, Json], **info: object
+        ) -> None:
+            from orchestra.experiments import ray_trials
+
+            for number, text in loads(str(result["records"])):
+                assert ray_trials.finished is not None
+                ray_trials.finished.put((number, TrialRecord.from_json(text)))
+
+    space = tune.choice if searching else tune.grid_search
+    options: dict[str, object] = {"reuse_actors": True}
+    if searching:
+        from ray.tune.search.optuna import OptunaSearch
+
+        options |= {
+            "search_alg": OptunaSearch(metric="score", mode="max", seed=experiment.seeds[0]),
+            "num_samples": min(experiment.trials, len(groups)),
+            "max_concurrent_trials": experiment.workers,
+        }
+    with tempfile.TemporaryDirectory(prefix="orchestra-tune-") as storage:
+        tuner = tune.Tuner(
+            tune.with_parameters(_trainable(experiment), groups=groups),
+            param_space={"group": space(list(range(len(groups))))},
+            tune_config=tune.TuneConfig(**options),
+            run_config=tune.RunConfig(
+                storage_path=storage, verbose=0, callbacks=[Collect()], stop=lambda *_: purse.empty
+            ),
+        )
+        results = tuner.fit()
+        for error in results.errors:
+            raise error
+
+
+def _trainable(experiment: Experiment) -> Callable[..., None]:
+    worth, prices = experiment.worth, experiment.prices
+
+    def trainable(config: Mapping[str, int], groups: Sequence[Sequence[tuple[int, Trial]]]) -> None:
+        from ray import tune
+
+        from orchestra.experiments.measures import freshness
+
+        records = [(number, trial.play()) for number, trial in groups[config["group"]]]
+        scores = []
+        for _, record in records:
+            cost = record.cost
+            bill = prices.primary.of(cost.primary_in + cost.search_in, cost.primary_out) or 1.0
+            scores.append(
+                (freshness(record) or 0.0) - worth * prices.sleeptime.of(cost.sleep_in, cost.sleep_out) / bill
+            )
+        told = dumps([[number, record.to_json()] for number, record in records])
+        tune.report({"records": told, "score": sum(scores) / len(scores)})
+
+    return trainable
+
+
+def _by_arm(left: Sequence[tuple[int, Trial]]) -> list[list[tuple[int, Trial]]]:
+    out: dict[str, list[tuple[int, Trial]]] = {}
+    for number, trial in left:
+        out.setdefault(trial.arm.name, []).append((number, trial))
+    return list(out.values())

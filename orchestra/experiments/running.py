@@ -1,0 +1,197 @@
+"""Running an experiment: plan, trials in parallel, tables, report."""
+
+from __future__ import annotations
+
+import importlib.util
+import multiprocessing
+import multiprocessing.connection
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TypeAlias
+
+from orchestra.core.errors import InputError
+from orchestra.experiments.arms import Arm, arms
+from orchestra.experiments.experiment import Experiment, Workload
+from orchestra.experiments.results_folder import ResultsFolder
+from orchestra.experiments.silver import with_questions
+from orchestra.experiments.trial import Options, play
+from orchestra.experiments.trial_record import TrialRecord
+from orchestra.experiments.workloads import (
+    Dialogue,
+    generate,
+    load_beam,
+    load_letta_worlds,
+    load_locomo,
+    load_longmemeval,
+    load_transcripts,
+)
+
+#: Tells how many of how many trials are done, and which one has just ended.
+Tell: TypeAlias = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One arm with one dialogue. Pickles, so that any process can play it."""
+
+    dialogue: Dialogue
+    arm: Arm
+    options: Options
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.dialogue.workload}, {self.dialogue.case}: {self.arm.name}"
+
+    def play(self) -> TrialRecord:
+        """Play it here."""
+        return play(self.dialogue, self.arm, self.options)
+
+
+def dialogues(experiment: Experiment) -> list[Dialogue]:
+    """All conversations of an experiment.
+
+    Raises:
+        ConfigError: a data file is malformed; names line and field.
+        InputError: a conversation has nothing to ask for.
+    """
+    out: list[Dialogue] = []
+    for workload in experiment.workloads:
+        found = [one for one in _loaded(workload, experiment.seeds) if one.questions]
+        if not found:
+            raise InputError(f"nothing in the workload {workload.label!r} can be asked for: it has no usable question")
+        out.extend(found[: workload.cases])
+    return out
+
+
+def _loaded(workload: Workload, seeds: Sequence[int]) -> Iterable[Dialogue]:
+    name, path = workload.label, workload.path or Path()
+    if workload.dataset == "generator":
+        return (generate(workload.recipe, seed, workload=name) for seed in seeds)
+    if workload.dataset == "locomo":
+        return load_locomo(path, workload=name, audit=workload.audit)
+    if workload.dataset == "longmemeval":
+        return load_longmemeval(path, workload=name)
+    if workload.dataset == "beam":
+        return load_beam(path, workload=name)
+    if workload.dataset == "letta_worlds":
+        return load_letta_worlds(path, workload=name)
+    return (with_questions(one) for one in load_transcripts(path, workload=name))
+
+
+def defects(found: Sequence[Dialogue]) -> dict[str, dict[str, int]]:
+    """By workload, what was wrong with its data and how often."""
+    out: dict[str, Counter[str]] = {}
+    for dialogue in found:
+        out.setdefault(dialogue.workload, Counter()).update(dialogue.defects)
+    return {name: {what: count for what, count in sorted(counts.items()) if count} for name, counts in out.items()}
+
+
+def plan(experiment: Experiment, found: Sequence[Dialogue]) -> list[Trial]:
+    """All trials, in the order of the tables."""
+    options = Options(experiment.lags, experiment.k, experiment.model, experiment.reader)
+    return [Trial(dialogue, arm, options) for dialogue in found for arm in arms(experiment)]
+
+
+def run_trials(experiment: Experiment, trials: Sequence[Trial], folder: ResultsFolder, tell: Tell) -> list[TrialRecord]:
+    """Play what has not been played yet; records in the order of ``trials``.
+
+    When the cap on spending is reached, what is left is not played.
+    """
+    records: dict[int, TrialRecord] = {}
+    for number, trial in enumerate(trials):
+        before = folder.found(trial.dialogue.workload, trial.dialogue.case, trial.arm.name)
+        if before is not None:
+            records[number] = before
+    left = [(number, trial) for number, trial in enumerate(trials) if number not in records]
+    if left:
+        tell(len(records), len(trials), "")
+    purse = Purse(experiment, records.values())
+    playing = _on_ray if uses_ray(experiment) else _on_processes
+    for number, record in playing(experiment, left, purse):
+        folder.keep(record)
+        purse.pay(record)
+        records[number] = record
+        tell(len(records), len(trials), trials[number].name)
+    return [records[number] for number in sorted(records)]
+
+
+def uses_ray(experiment: Experiment) -> bool:
+    """Whether Ray Tune runs the trials."""
+    there = importlib.util.find_spec("tensorboardX") is not None and importlib.util.find_spec("pyarrow") is not None
+    if experiment.runner == "ray" and not there:
+        raise InputError("Ray Tune is not installed: pip install 'orchestra-runtime[tune]', or set runner: local")
+    return there and experiment.runner != "local"
+
+
+class Purse:
+    """What the experiment has paid to a provider."""
+
+    def __init__(self, experiment: Experiment, before: Iterable[TrialRecord]) -> None:
+        self._price, self._cap = experiment.prices.sleeptime, experiment.spending.cap
+        self.spent = sum(map(self._of, before))
+
+    @property
+    def empty(self) -> bool:
+        """Whether the cap is reached."""
+        return self.spent >= self._cap
+
+    def pay(self, record: TrialRecord) -> None:
+        """Count a finished trial."""
+        self.spent += self._of(record)
+
+    def _of(self, record: TrialRecord) -> float:
+        return self._price.of(record.cost.spent.input_tokens, record.cost.spent.output_tokens)
+
+
+def _on_processes(
+    experiment: Experiment, left: Sequence[tuple[int, Trial]], purse: Purse
+) -> Iterator[tuple[int, TrialRecord]]:
+    workers = experiment.workers or os.cpu_count() or 1
+    if workers == 1 or len(left) < 2:
+        for number, trial in left:
+            if purse.empty:
+                return
+            yield number, trial.play()
+        return
+    # Spawned, not forked: a fork would copy locks that some thread of this process holds.
+    context = get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(left)), mp_context=context, initializer=_end_with_parent) as pool:
+        waiting = iter(left)
+        running: dict[Future[TrialRecord], int] = {}
+        while True:
+            while len(running) < 2 * workers and not purse.empty and (one := next(waiting, None)) is not None:
+                running[pool.submit(one[1].play)] = one[0]
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is gone, however that died.
+
+    A worker waits for work on a pipe that its siblings hold open too, so it would wait for ever after a SIGKILL.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent watch", daemon=True).start()
+
+
+def _on_ray(
+    experiment: Experiment, left: Sequence[tuple[int, Trial]], purse: Purse
+) -> Iterator[tuple[int, TrialRecord]]:
+    from orchestra.experiments.ray_trials import play_on_ray
+
+    return play_on_ray(experiment, left, purse)
