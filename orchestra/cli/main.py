@@ -17,6 +17,7 @@ from orchestra.cli.ending import ended_by
 from orchestra.cli.launching import down, status, up
 from orchestra.cli.playing import run
 from orchestra.cli.starting import init
+from orchestra.cli.tuning import tune
 from orchestra.cli.watching import watch
 
 app = typer.Typer(
@@ -47,7 +48,7 @@ def orchestra(
     """A multi-agent runtime with shared memory: agents on Ray, memory in Redis, tidied in the background."""
 
 
-for command in (doctor, init, up, status, down, run, chat):
+for command in (doctor, init, up, status, down, run, chat, tune):
     app.command()(command)
 app.add_typer(archive.app, name="archive")
 app.add_typer(blocks.app, name="blocks")

@@ -35,6 +35,22 @@ def scenario_path(name: str) -> Path:
     return known[name]
 
 
+def experiment_path(name: str) -> Path:
+    """The experiment that ``name`` means: a file, or the name of one that is shipped, such as ``quick``.
+
+    Raises :class:`InputError` for a bare name that is neither.
+    """
+    path = Path(name)
+    if path.exists() or path.suffix or len(path.parts) > 1:
+        return path
+    known = {file.stem: file for file in sorted((shipped("configs") / "experiments").glob("*.yaml"))}
+    if name not in known:
+        raise InputError(
+            f"there is no file {name!r}, and no experiment of that name is shipped ({_known(name, known)})"
+        )
+    return known[name]
+
+
 def agent_path(name: str, folder: Path) -> Path:
     """The agent file that ``name`` means: a path, else ``NAME.md`` in ``folder``, else a shipped one.
 
