@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from orchestra.core.jsontext import Json
 from orchestra.core.model import Usage
-from orchestra.core.result import RunResult
+from orchestra.core.result import RunResult, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +103,47 @@ class Emitted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStarted(Event):
+    """A node of a swarm or graph starts. ``visit`` counts this node's visits from 1, ``runs`` names what works there.
+
+    ``item`` is the index in the list of a ``map``. The event is one of the pattern's run: run_id and path are its own.
+    """
+
+    node: str
+    visit: int = 1
+    item: int | None = None
+    runs: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEnded(Event):
+    """A node of a swarm or graph ended and its result is kept. ``text`` is its output as text.
+
+    ``seconds`` by the clock; 0 when ``replayed``: it had ended before the run was resumed.
+    """
+
+    node: str
+    visit: int = 1
+    item: int | None = None
+    status: Status | Literal["skipped"] = "completed"
+    reason: str = ""
+    error: str = ""
+    text: str = ""
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandedOff(Event):
+    """In a swarm, ``source`` has handed the task on to ``target`` with these words. An event of the swarm's run."""
+
+    source: str
+    target: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded(Event):
     """The last event; everything that the run was to store is stored."""
 
@@ -110,5 +151,16 @@ class RunEnded(Event):
 
 
 RunEvent: TypeAlias = (
-    RunStarted | TextDelta | ModelReplied | ToolStarted | ToolEnded | BlockEdited | ContextDecided | Emitted | RunEnded
+    RunStarted
+    | TextDelta
+    | ModelReplied
+    | ToolStarted
+    | ToolEnded
+    | BlockEdited
+    | NodeStarted
+    | NodeEnded
+    | HandedOff
+    | ContextDecided
+    | Emitted
+    | RunEnded
 )
