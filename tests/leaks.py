@@ -7,12 +7,12 @@ import re
 import redis
 
 KINDS = re.compile(
-    r"schema|token|hosts|runs|due|events|agents|blocks|threads|wake|embeddings|archives|snaps|closes|closing"
+    r"schema|token|hosts|runs|due|events|agents|blocks|threads|wake|embeddings|archives|snaps|closes|closing|idles"
     r"|(?:def|attach|users|block|hist):[^\n]+"
     r"|(?:head|log|turns|state|context|offload|pass|passes|retracted|snaps|children):[^|\n]+\|.+"
     r"|snap:[0-9a-f]{16}(?::log|:turns|:state|:context|:offload|:block:.+)?"
     r"|(?:passage|shelf|arch|vset|vsetat|userthreads):.+"
-    r"|session:.+|run:.+|op:.+|draft:\d+:.+|spent:\d+:.+",
+    r"|session:.+|run:.+|op:.+|sources:.+|draft:\d+:.+|spent:\d+:.+",
     re.DOTALL,
 )
 EXPIRING = ("op:", "draft:", "spent:")

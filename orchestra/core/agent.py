@@ -25,6 +25,7 @@ from orchestra.core.durations import Seconds
 from orchestra.core.errors import ConfigError
 from orchestra.core.model import Model
 from orchestra.core.names import check_agent
+from orchestra.core.trigger import SleepTrigger, Trigger
 
 OnBusy: TypeAlias = Literal["queue", "reject", "abandon"]
 Persistence: TypeAlias = Literal["journal", "turn"]
@@ -94,8 +95,8 @@ class Sleeptime(BaseModel):
     """The model of the sleep-time agent, as provider:name, or auto."""
     blocks: tuple[str, ...] | None = None
     """Labels of the blocks that it tidies; left out: all writable ones of the agent."""
-    trigger: Literal["turns"] = "turns"
-    """What makes a pass due."""
+    trigger: Trigger = SleepTrigger(turns=True)
+    """What makes a pass due: turns, tokens, idle, compaction, adaptive, or one of these with its number."""
     persona: str = ""
     """The sleep-time agent's own persona block."""
     instructions: str = ""
@@ -112,6 +113,11 @@ class Sleeptime(BaseModel):
     """How long a pass may take before another host may take it over."""
     budget: Budget = Budget()
     """How many tokens it may use."""
+
+    @property
+    def rule(self) -> str:
+        """What makes a pass due, as the store counts it; empty: nothing does. See :meth:`SleepTrigger.rule`."""
+        return "" if self.every is None else self.trigger.rule(self.every)
 
 
 class Recall(BaseModel):
@@ -193,6 +199,11 @@ class Agent(BaseModel):
     def sleeps(self) -> bool:
         """Whether a sleep-time agent tidies its memory."""
         return self.sleeptime is not None and self.sleeptime.every is not None
+
+    @property
+    def sleep_rule(self) -> str:
+        """What makes a pass due, as the store counts it; empty: nothing does."""
+        return "" if self.sleeptime is None else self.sleeptime.rule
 
     @property
     def recall_scope(self) -> Literal["session", "user", "agent"] | None:

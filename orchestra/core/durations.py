@@ -21,7 +21,7 @@ def _seconds(value: object) -> object:
     return float(found[1]) * _UNITS[found[2]]
 
 
-_SCHEMA = {
+SECONDS_SCHEMA = {
     "anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": f"^{_DURATION}$"}],
 }
-Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds), Field(gt=0), WithJsonSchema(_SCHEMA)]
+Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds), Field(gt=0), WithJsonSchema(SECONDS_SCHEMA)]

@@ -16,11 +16,10 @@ LATER_KEYS: Mapping[str, frozenset[str]] = {
             "sources",
         }
     ),
-    "Sleeptime": frozenset({"sources", "tokens", "idle", "compaction", "adaptive"}),
+    "Sleeptime": frozenset({"sources"}),
 }
 
 LATER_VALUES: Mapping[tuple[str, str], frozenset[str]] = {
-    ("Sleeptime", "trigger"): frozenset({"tokens", "idle", "compaction", "adaptive"}),
     ("Sleeptime", "consolidator"): frozenset({"replay"}),
 }
 

@@ -164,7 +164,7 @@ class SessionTurn:
         )
         answer = dumps({**result.to_json(messages=False), "first": 0, "count": 0})
         commit = Commit(
-            self.request.run_id, self.thread, begun.token, begun.edition, "none", "failed", answer, "{}", 0, 0
+            self.request.run_id, self.thread, begun.token, begun.edition, "none", "failed", answer, "{}", "", 0
         )
         while isinstance(found := await self.host.threads.commit(commit), Edited):
             commit = replace(commit, edition=found.edition)
@@ -174,7 +174,7 @@ class SessionTurn:
     ) -> RunResult:
         """One script. The same run twice, a late owner, an edit of the log meanwhile: see ``commit.lua``."""
         host, request, agent = self.host, self.request, turn.context.loaded.agent
-        persistence, every = agent.persistence, (agent.sleeptime.every or 0) if agent.sleeptime is not None else 0
+        persistence = agent.persistence
         messages = finished = turn.finished_messages(outcome)
         kind: str = "done" if outcome.status == "completed" else "aborted"
         if kind == "aborted" and persistence == "turn":
@@ -191,7 +191,7 @@ class SessionTurn:
                     *(request.run_id, self.thread, begun.token, edition, kind, outcome.status),  # type: ignore[arg-type]
                     dumps(remembered),
                     dumps(turn.context.usage.to_json()),
-                    every,
+                    agent.sleep_rule,
                     len(turn.context.replies),
                     tuple((message_tokens(message), message_text(message)) for message in messages),
                     state.folded(),

@@ -20,8 +20,9 @@ from orchestra.memory.passages import passage_id
 from orchestra.memory.scopes import Place, resolve, scoped_id, split_ref
 from orchestra.runtime.run_blocks import RunBlocks
 from orchestra.sleeptime.draft_archive import DraftArchive
-from orchestra.sleeptime.transcript import Transcript, transcript
-from orchestra.sleeptime.work import Consolidator, Work
+from orchestra.sleeptime.transcript import Transcript, several_turns, transcript
+from orchestra.sleeptime.triggers import Adaptive, Counters
+from orchestra.sleeptime.work import Consolidator, Work, changed_lines
 from orchestra.store.block_store import BlockStore
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import Attachments
@@ -30,6 +31,7 @@ from orchestra.store.passage_store import NewPassage
 from orchestra.store.thread_store import ThreadStore, entry_from
 
 MERGES = 5
+READ = 128
 PERSONA = "I keep the memory of my colleague short, true and up to date."
 
 
@@ -111,18 +113,22 @@ class Pass:
         )
 
     async def _waiting(self) -> list[str]:
-        """The log's entries from the watermark on, and perhaps some older ones.
+        """The log's entries after the watermark: all, or whole turns that are more than one pass takes.
 
-        They are counted from the end, and turns that end between the claim and the reading move the end: read further
-        back until the watermark is reached.
+        The log only grows at its end; a pop moves its edition, and then this pass begins again. So at the claim the
+        first entry after the watermark stood no further back than its number says: there may be fewer, not more.
         """
-        size = self.claim.seq - self.claim.watermark
-        while True:
-            found = await self._threads.entries(self.claim.thread, -size, -1)
-            oldest = next((entry for text in found if (entry := entry_from(text)) is not None), None)
-            if len(found) < size or (oldest is not None and oldest.seq <= self.claim.watermark + 1):
-                return found
-            size *= 2
+        claim, size, found = self.claim, 0, list[str]()
+        at = max(0, claim.entries - (claim.seq - claim.watermark))
+        while texts := await self._threads.entries(claim.thread, at, at + READ - 1):
+            known = [(entry, text) for text in texts if (entry := entry_from(text)) is not None]
+            new = [(entry, text) for entry, text in known if entry.seq > claim.watermark]
+            found += [text for _, text in new]
+            size += sum(entry.tokens for entry, _ in new)
+            if size > self.sleeptime.max_tokens and several_turns(found):
+                break
+            at += READ
+        return found
 
     async def _drafts(self) -> list[BlockView]:
         place = Place(self.agent, self.session_id, self.claim.user or None)
@@ -211,6 +217,8 @@ class Pass:
                 usage=usage,
                 values=values,
                 passages=self._passages_of(read),
+                rule=self.sleeptime.rule,
+                interval=self._interval(read, pending),
             )
             if isinstance(done, Published):
                 failpoint("pass.published")
@@ -219,6 +227,16 @@ class Pass:
                 return False
             self._adapt(done, pending)
         raise Fenced(f"pass of {self.claim.thread}: its blocks kept moving", self.claim.token)
+
+    def _interval(self, read: Transcript, pending: Sequence[Pending]) -> int | None:
+        """Turns to the next pass, by what this one has found; ``None`` when the trigger does not learn."""
+        adaptive = self.sleeptime.trigger.adaptive
+        if adaptive is None or not read.messages:
+            return None
+        turns = read.upto_turn - self.claim.watermark_turn
+        changes = sum(changed_lines(one.base.value, one.value) for one in pending)
+        counters = Counters(turns, interval=self.claim.interval)
+        return Adaptive(adaptive.min, adaptive.max).interval_after(counters, changes)
 
     def _passages_of(self, read: Transcript) -> list[NewPassage]:
         """What the pass adds to the archive; its ids come from the pass, which is published once."""

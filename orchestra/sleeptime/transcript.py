@@ -59,6 +59,12 @@ def transcript(
     return Transcript(tuple(taken), upto, upto_turn, at < len(waiting), tuple(retracted))
 
 
+def several_turns(entries: Sequence[str]) -> bool:
+    """Whether the entries are of more than one turn, so that the first one is there whole."""
+    waiting = readable(entries)
+    return bool(waiting) and _turn_end(waiting, 0) < len(waiting)
+
+
 def _turn_end(waiting: Sequence[tuple[object, Message]], at: int) -> int:
     """The end of the run that begins at ``at``: the messages of one turn have one run id."""
     run = waiting[at][1].meta.run

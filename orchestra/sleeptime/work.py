@@ -54,6 +54,12 @@ class Work:
             self.drafts.refresh([fresh])
 
 
+def changed_lines(before: str, after: str) -> int:
+    """How many lines of a block were written, or taken away, whichever is more. Empty lines do not count."""
+    old, new = ({line for line in text.split("\n") if line} for text in (before, after))
+    return max(len(new - old), len(old - new))
+
+
 class Consolidator(Protocol):
     """Turns a transcript into what will be useful, by editing the drafts."""
 

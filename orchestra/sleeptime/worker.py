@@ -133,16 +133,16 @@ class SleepWorker:
             if claim is None:
                 return
             failpoint("pass.claimed")
-            max_tries = 3
+            max_tries, rule = 3, ""
             try:
                 cached = await self._agent(thread)
                 sleeptime = cached.loaded.agent.sleeptime
-                if sleeptime is None:
+                if sleeptime is None or sleeptime.every is None:
                     await self._passes.fail(
                         claim, "memory does not sleep any more", max_tries=1, backoff_ms=0, reason="skip"
                     )
                     return
-                max_tries = sleeptime.max_tries
+                max_tries, rule = sleeptime.max_tries, sleeptime.rule
                 await self._leased(claim, cached, sleeptime)
             except (Fenced, StoreUnavailable):
                 return  # another worker has it, or will have it when the lease ends
@@ -156,7 +156,7 @@ class SleepWorker:
             except Exception as error:
                 problem = str(error) if isinstance(error, OrchestraError) else f"{type(error).__name__}: {error}"
                 pause = min(60_000, int(self._backoff * 1000 * 2**claim.tries))
-                await self._passes.fail(claim, problem, max_tries=max_tries, backoff_ms=pause)
+                await self._passes.fail(claim, problem, max_tries=max_tries, backoff_ms=pause, rule=rule)
 
     async def _leased(self, claim: Claim, cached: CachedAgent, sleeptime: Sleeptime) -> None:
         """Do the pass while its lease is renewed, for ``sleeptime.timeout`` seconds at most.
@@ -164,7 +164,7 @@ class SleepWorker:
         After that it is wedged: its lease ends, and somebody else may try.
         """
         if skip := await self._over_budget(claim.thread, sleeptime):
-            await self._passes.fail(claim, skip, max_tries=1, backoff_ms=0, reason="skip")
+            await self._passes.fail(claim, skip, max_tries=1, backoff_ms=0, reason="skip", rule=sleeptime.rule)
             return
         status = await self._passes.status(claim.thread)
         one = Pass(

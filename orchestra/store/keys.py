@@ -11,8 +11,9 @@ class Keys:
     def __init__(self, namespace: str) -> None:
         self.namespace = check_namespace(namespace)
         self.prefix = f"orchestra:{{{namespace}}}:"
-        plain = "schema token hosts runs due events agents blocks threads wake embeddings archives snaps closes closing"
-        for name in plain.split():
+        plain = "schema token hosts runs due idles events agents blocks threads wake"
+        archive = "embeddings archives snaps closes closing"
+        for name in (*plain.split(), *archive.split()):
             setattr(self, name, self.prefix + name)
 
     schema: str
@@ -30,6 +31,7 @@ class Keys:
     snaps: str
     closes: str
     closing: str
+    idles: str
 
     def definition(self, name: str) -> str:
         """HASH json, hash."""
@@ -82,6 +84,10 @@ class Keys:
     def spent(self, agent: str, day: int) -> str:
         """Tokens that an agent's passes used on one day (days since 1970, UTC); expires two days later."""
         return f"{self.prefix}spent:{day}:{agent}"
+
+    def sources(self, agent: str) -> str:
+        """HASH document → what an agent's passes have worked through of it."""
+        return f"{self.prefix}sources:{agent}"
 
     def run(self, run_id: str) -> str:
         """HASH: status, thread, input; ``j:…`` is the journal."""

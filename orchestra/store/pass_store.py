@@ -22,7 +22,11 @@ DRAFT_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claimed pass: its fencing token, and the thread's head at that moment."""
+    """A claimed pass: its fencing token, and the thread's head at that moment.
+
+    ``entries`` is how many the log had then. ``interval`` is that of the adaptive trigger (0: none yet), ``reads`` what
+    the pass is to read: empty is the dialogue, else documents.
+    """
 
     thread: str
     token: int
@@ -35,6 +39,18 @@ class Claim:
     tries: int
     error: str
     user: str
+    entries: int
+    interval: int
+    reads: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document of a pass: its name, what was known of it (empty: nothing), and what is known from now on."""
+
+    name: str
+    before: str
+    after: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +100,33 @@ class PassStore:
 
     async def due(self, limit: int = 16) -> tuple[list[str], float | None]:
         """Threads that may be claimed now, and the seconds until the next one may (``None``: nothing waits)."""
-        now = await self.store.now()
-        first = await self.store.scored(self.store.keys.due, limit)
+        k, now = self.store.keys, await self.store.now()
+        first = [*await self.store.scored(k.due, limit), *await self.store.scored(k.idles, limit)]
         ready = [name for name, score in first if score <= now]
         later = [score for _, score in first if score > now]
-        return ready, (later[0] - now) / 1000 if later else None
+        return list(dict.fromkeys(ready)), (min(later) - now) / 1000 if later else None
 
     async def pending(self) -> dict[str, float]:
-        """All threads in the queue → the time (Unix seconds) from which they may be claimed."""
-        return {name: score / 1000 for name, score in await self.store.scored(self.store.keys.due)}
+        """All threads in the queue, or silent for long enough → when (Unix seconds) they may be claimed."""
+        k, now = self.store.keys, await self.store.now()
+        silent = [(name, score) for name, score in await self.store.scored(k.idles) if score <= now]
+        return {name: score / 1000 for name, score in (*silent, *await self.store.scored(k.due))}
+
+    async def ask(self, thread: str) -> bool:
+        """Make a pass due now, for the trigger ``compaction``; False when nothing was completed since the last one.
+
+        Twice is once: a pass that waits or is at work covers what was there when it was asked for.
+        """
+        k = self.store.keys
+        return (await self.store.run("ask", [k.head(thread), k.due, k.wake], [thread]))[0] == "OK"
 
     async def claim(self, thread: str, host: str, claim: str) -> Claim | None:
         """Claim a due thread, or ``None`` when somebody else has it. ``claim`` names this attempt."""
         k = self.store.keys
         answer = await self.store.run(
-            "claim", [k.due, k.work(thread), k.head(thread), k.token], [thread, host, claim, self.lease_ms]
+            "claim",
+            [k.due, k.work(thread), k.head(thread), k.token, k.idles, k.log(thread)],
+            [thread, host, claim, self.lease_ms],
         )
         if answer[0] != "OK":
             return None
@@ -106,7 +134,9 @@ class PassStore:
             int(cast("str", item)) for item in answer[1:9]
         )
         where = (token, edition, seq, turn, watermark, watermark_turn, due_turn, tries)
-        return Claim(thread, *where, cast("str", answer[9]), cast("str", answer[10]))
+        texts = (cast("str", answer[9]), cast("str", answer[10]))
+        entries, interval, reads = int(cast("int", answer[11])), int(cast("str", answer[12])), cast("str", answer[13])
+        return Claim(thread, *where, *texts, entries, interval, reads)
 
     async def renew(self, claim: Claim) -> bool:
         """Keep the lease; False when it is lost."""
@@ -154,8 +184,17 @@ class PassStore:
         usage: Usage,
         values: Sequence[NewValue],
         passages: Sequence[NewPassage] = (),
+        rule: str = "",
+        interval: int | None = None,
+        documents: Sequence[Document] = (),
+        next_reads: str = "",
     ) -> Published | Moved | LogEdited | Refused:
-        """Publish a pass, whole or not at all, with what it adds to the archive. Raises :class:`Fenced`."""
+        """Publish a pass, whole or not at all, with what it adds to the archive. Raises :class:`Fenced`.
+
+        ``rule`` is what makes the next one due. ``interval`` is that of the adaptive trigger from now on; ``None``
+        leaves it. ``documents`` are those that it has worked through; another pass that did so meanwhile is a
+        :class:`LogEdited`. ``next_reads`` is what a pass that is to follow at once reads; empty: none, for documents.
+        """
         k, thread = self.store.keys, claim.thread
         agent = split_thread(thread)[0]
         owner = owner_of(agent, claim.user or None)
@@ -165,7 +204,7 @@ class PassStore:
             "publish",
             [
                 *(k.head(thread), k.work(thread), k.due, k.events, k.passes(thread), k.wake),
-                *(k.retracted(thread), spent),
+                *(k.retracted(thread), spent, k.log(thread), k.sources(agent)),
                 *(key for value in values for key in (k.block(value.block_id), k.history(value.block_id))),
                 *shelf,
                 *(k.passage(one.id) for one in passages),
@@ -184,8 +223,13 @@ class PassStore:
                     author,
                     usage.model_calls,
                     usage.total_tokens,
-                    len(values),
+                    rule,
+                    "" if interval is None else interval,
+                    next_reads,
+                    len(documents),
                 ),
+                *(part for one in documents for part in (one.name, one.before, one.after)),
+                len(values),
                 *(
                     part
                     for v in values
@@ -221,13 +265,17 @@ class PassStore:
         max_tries: int,
         backoff_ms: int,
         reason: Literal["failed", "again", "skip"] = "failed",
+        rule: str = "",
     ) -> bool:
-        """Give a pass back; whether it was set aside. A lost lease changes nothing."""
+        """Give a pass back; whether it was set aside. A lost lease changes nothing. ``rule`` is what makes one due."""
         k = self.store.keys
         answer = await self.store.run(
             "fail",
-            [k.work(claim.thread), k.due, k.events, k.head(claim.thread)],
-            [claim.thread, claim.token, error, max_tries, backoff_ms, reason, claim.due_turn],
+            [k.work(claim.thread), k.due, k.events, k.head(claim.thread), k.log(claim.thread)],
+            [
+                *(claim.thread, claim.token, error, max_tries, backoff_ms, reason, claim.due_turn),
+                *(rule, claim.seq, claim.turn),
+            ],
         )
         return answer[0] == "ASIDE"
 
@@ -238,6 +286,10 @@ class PassStore:
     async def reports(self, thread: str) -> list[str]:
         """The reports of the published passes, oldest first."""
         return await self.store.items(self.store.keys.passes(thread))
+
+    async def worked_through(self, agent: str) -> dict[str, str]:
+        """What is known of an agent's documents: name → text of the floor above."""
+        return await self.store.fields(self.store.keys.sources(agent))
 
     async def spent_today(self, agent: str) -> int:
         """Tokens that published passes of all sessions of ``agent`` used today (UTC, the server's clock)."""

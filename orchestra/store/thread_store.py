@@ -129,6 +129,7 @@ StateOperation: TypeAlias = tuple[str, ...]
 class Commit:
     """The end of a turn. ``kind`` none stores no messages and counts nothing: it only ends the run.
 
+    ``rule`` is what makes a sleep-time pass due (:attr:`Sleeptime.rule`); empty: nothing does.
     ``ttl_ms`` is how long the session is kept from now on; ``None`` is for ever. ``close_ms`` is how long it may go
     without a turn before it is closed; ``None`` is for ever too. ``call``, ``pruned`` and ``pinned`` are fields of the
     thread's :class:`ContextRecord`; an empty one stays as it is. The answer is remembered for ``answer_seconds``.
@@ -143,7 +144,7 @@ class Commit:
     status: str
     answer: str
     usage: str
-    every: int
+    rule: str
     model_calls: int
     messages: tuple[tuple[int, str], ...] = ()
     operations: tuple[StateOperation, ...] = ()
@@ -296,10 +297,10 @@ class ThreadStore:
                 *(k.head(thread), k.log(thread), k.state(commit.home or thread), k.turns(thread), k.run(commit.run)),
                 *(k.runs, k.due),
                 *(k.events, k.threads, k.wake, k.work(thread), k.passes(thread), k.retracted(thread)),
-                *(k.closes, k.context(thread), k.offload(thread), k.children(thread)),
+                *(k.closes, k.context(thread), k.offload(thread), k.children(thread), k.idles),
             ],
             [
-                *(commit.run, commit.token, commit.edition, commit.kind, commit.answer, commit.usage, commit.every),
+                *(commit.run, commit.token, commit.edition, commit.kind, commit.answer, commit.usage, commit.rule),
                 *(commit.model_calls, commit.answer_seconds, thread, commit.status),
                 "" if commit.ttl_ms is None else commit.ttl_ms,
                 *("" if commit.close_ms is None else commit.close_ms, commit.call, commit.pruned, commit.pinned),
@@ -402,7 +403,7 @@ class ThreadStore:
         await self.store.read("DEL", *self._keys(thread))
         if user:
             await self.store.read("SREM", k.user_threads(user), thread)
-        for queue in (k.due, k.closes, k.closing, k.threads):
+        for queue in (k.due, k.idles, k.closes, k.closing, k.threads):
             await self.store.read("ZREM", queue, thread)
         await self.store.read("SREM", k.session(session_id), thread.partition("|")[0])
 

@@ -1,9 +1,9 @@
--- include clock life
+-- include clock life due
 -- End a turn: messages, state, counters, the due queue and the end of the run, whole or not at all.
 --
 -- KEYS 1 head 2 log 3 state 4 turns 5 run 6 runs 7 due 8 events 9 threads 10 wake 11 pass
---      12 passes 13 retracted 14 closes 15 context 16 offload 17 children
--- ARGV 1 run 2 token 3 edition 4 done|aborted|none 5 answer 6 usage 7 every 8 model calls 9 life of the answer, seconds
+--      12 passes 13 retracted 14 closes 15 context 16 offload 17 children 18 idles
+-- ARGV 1 run 2 token 3 edition 4 done|aborted|none 5 answer 6 usage 7 what makes a pass due 8 model calls 9 life of the answer, seconds
 --      10 thread 11 run status 12 time to live of the session, ms ('' = for ever) 13 ms without a turn after which it is
 --      closed ('' = never) 14 last call 15 what was pruned 16 pinned blocks (JSON; '' = as they are)
 --      17 number of messages n; then n × (tokens, message); then the state's operations:
@@ -85,12 +85,20 @@ end
 if ARGV[4] == 'none' and #ops > 0 then redis.call('HINCRBY', head, 'edition', 1) end
 redis.call('HSET', head, 'host', '', 'run', '', 'held_by', '', 'seq', seq, 'turn', turn, 'last_run', ARGV[1],
   'updated_at', now, 'bytes', bytes)
-local every = tonumber(ARGV[7])
-if ARGV[4] == 'done' and every > 0 and turn % every == 0 then
+-- Every so many turns asks anew while a pass is at work; the other rules count from it, so publish.lua looks again.
+local every = tonumber(string.match(ARGV[7], '^turns (%d+)$'))
+local asks = ARGV[4] == 'done' and (every and turn % every == 0 or due_by(ARGV[7], head, KEYS[2], KEYS[11], turn))
+if asks and (redis.call('ZADD', KEYS[7], 'NX', now, ARGV[10]) == 1 or every) then
   due = 1
-  redis.call('ZADD', KEYS[7], 'NX', now, ARGV[10])
   redis.call('HSET', head, 'due_turn', turn)
   redis.call('XADD', KEYS[10], 'MAXLEN', 1, '*', 'thread', ARGV[10])
+end
+-- Whatever is said puts off what waits for silence; only a completed turn gives it something to wait for.
+local idle = string.match(ARGV[7], '^idle (%d+)$')
+if idle and ARGV[4] == 'done' then
+  redis.call('ZADD', KEYS[18], now + tonumber(idle), ARGV[10])
+elseif idle and ARGV[4] == 'aborted' then
+  redis.call('ZADD', KEYS[18], 'XX', now + tonumber(idle), ARGV[10])
 end
 -- A record's version is the run that wrote it last: hosts see by it whether theirs is the newest one.
 -- Another host that has recorded a summary meanwhile is told by the former version.

@@ -35,7 +35,7 @@ async def play(store: Store, turns: int, **more: str) -> tuple[ThreadStore, Begu
     for number in range(turns):
         begun = await begin(threads, f"r{number}")
         items = ((1, '{"u":1}'), (1, '{"a":1}'))
-        commit = Commit(f"r{number}", "a|s", begun.token, begun.edition, "done", "completed", "x", "{}", 0, 1, items)
+        commit = Commit(f"r{number}", "a|s", begun.token, begun.edition, "done", "completed", "x", "{}", "", 1, items)
         assert isinstance(await threads.commit(replace(commit, **more)), Committed)  # type: ignore[arg-type]
     return threads, begun
 

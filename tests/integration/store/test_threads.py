@@ -33,11 +33,11 @@ def wanted(run: str, *, host: str = "h@1", edition: int = 0, cached: int = 0) ->
     return Wanted(run, "a|s", "a", "s", host, "h1", "1", (), (), edition=edition, cached=cached, input="[]")
 
 
-def commit(run: str, begun: Begun, *messages: str, kind: str = "done", every: int = 0, **more: object) -> Commit:
+def commit(run: str, begun: Begun, *messages: str, kind: str = "done", rule: str = "", **more: object) -> Commit:
     items = tuple((1, text) for text in messages)
     fields = {"operations": (), **more}
     return Commit(
-        run, "a|s", begun.token, begun.edition, kind, "completed", f"answer {run}", "{}", every, 1, items, **fields
+        run, "a|s", begun.token, begun.edition, kind, "completed", f"answer {run}", "{}", rule, 1, items, **fields
     )  # type: ignore[arg-type]
 
 
@@ -53,7 +53,7 @@ async def test_a_turn(each_store: Store) -> None:
     await define(each_store)
     begun = await begin(threads, "r1")
     assert (begun.seq, begun.turn, begun.entries, begun.resumed) == (0, 0, (), False)
-    done = await threads.commit(commit("r1", begun, '{"u":1}', '{"a":[]}', every=1))
+    done = await threads.commit(commit("r1", begun, '{"u":1}', '{"a":[]}', rule="turns 1"))
     assert done == Committed(1, 2, 2, True)
     assert await threads.entries("a|s") == ['1 1 1 {"u":1}', '2 1 1 {"a":[]}']
     again = await threads.begin(wanted("r1"))
@@ -115,7 +115,7 @@ async def test_state_operations(each_store: Store) -> None:
 async def test_pop_moves_edition_and_turn_and_takes_one_message_per_call(each_store: Store) -> None:
     threads = ThreadStore(each_store)
     await define(each_store)
-    await threads.commit(commit("r1", await begin(threads, "r1"), "u", "a", every=1))
+    await threads.commit(commit("r1", await begin(threads, "r1"), "u", "a", rule="turns 1"))
     begun = await begin(threads, "r2")
     assert await threads.amend("a|s", "pop", "op1") == "2 1 1 a"
     assert await threads.amend("a|s", "pop", "op1") == "2 1 1 a"  # the same call twice
