@@ -43,24 +43,27 @@ class Resamples:
         self._weights: Floats = np.vstack([np.ones((1, total)), weights])
 
     def freshness(self, records: Sequence[TrialRecord]) -> Floats:
-        """Freshness in the sample and in each resample: the mean over the cases."""
-        out = []
-        for record, weights in self._by_case(records):
+        """Freshness in the sample and in each resample: the mean over the cases.
+
+        Each fact has a part in it: how often it was right, over the number of facts that were true at that turn. Of a
+        resample the parts are summed and divided by what a perfect memory would have. To leave out the turns of which
+        a resample has no fact would favour late turns.
+        """
+        right: list[float] = []
+        whole: list[float] = []
+        for record, _ in self._by_case(records):
             facts = [trace for trace in record.traces if trace.kind != "retraction"]
-            right, true = np.zeros((len(facts), record.turns + 1)), np.zeros((len(facts), record.turns + 1))
+            states, true = np.zeros((len(facts), record.turns + 1)), np.zeros((len(facts), record.turns + 1))
             for i, trace in enumerate(facts):
                 values = [0.0] * (record.turns + 1)
                 each_turn(trace, record.turns, trace.right, values)
-                right[i] = values
+                states[i] = values
                 true[i, trace.since : trace.until or record.turns + 1] = 1.0
-            there = weights @ true
-            share = np.divide(weights @ right, there, out=np.full(there.shape, np.nan), where=there > 0)
-            counted = ~np.isnan(share)
-            total = np.where(counted, share, 0.0).sum(axis=1)
-            out.append(
-                np.divide(total, counted.sum(axis=1), out=np.full(len(total), np.nan), where=counted.any(axis=1))
-            )
-        return _mean_without_gaps(np.stack(out, axis=1))
+            there = true.sum(axis=0)
+            shares = np.divide(1.0, there, out=np.zeros(len(there)), where=there > 0) / max(1, int((there > 0).sum()))
+            right.extend(states @ shares)
+            whole.extend(true @ shares)
+        return _divided(self._weights @ np.array(right), self._weights @ np.array(whole))
 
     def recall(self, records: Sequence[TrialRecord], lag: int | None) -> Floats:
         """Evidence recall at a lag, or at the end: over all questions of all cases."""
@@ -75,12 +78,12 @@ class Resamples:
         return self._over_questions(records, lambda trace, _: float(staleness(trace) is None))
 
     def updated(self, records: Sequence[TrialRecord]) -> Floats:
-        """Share of the updates of which the memory holds the new value only, at the end."""
+        """Share of the updates of which the memory holds the new value only, after a last pass over the rest."""
 
         def state(trace: Trace, turns: int) -> float | None:
             if trace.kind != "update" or not trace.true_at(turns):
                 return None
-            point = trace.at(turns)
+            point = trace.flushed or trace.at(turns)
             return float(point.new and not point.old)
 
         return self._over_questions(records, state)
@@ -119,13 +122,6 @@ def _recall(trace: Trace, lag: int | None, turns: int) -> float | None:
     if lag is not None:
         return recall_at(trace, lag, turns)
     return trace.at(turns).recall if trace.true_at(turns) else None
-
-
-def _mean_without_gaps(columns: Floats) -> Floats:
-    there = ~np.isnan(columns)
-    total = np.where(there, columns, 0.0).sum(axis=1)
-    counts = there.sum(axis=1)
-    return _divided(total, counts)
 
 
 def _divided(above: Floats, below: Floats | NDArray[np.int64]) -> Floats:

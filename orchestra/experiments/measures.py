@@ -47,6 +47,9 @@ def row(record: TrialRecord, *, lags: Sequence[int], k: int, prices: Prices) -> 
         for state in STATES:
             name = f"{state}_{'end' if when is None else f'lag_{when}'}"
             out[name] = mean(float(_state(point) == state) for point in points)
+    last = [trace.flushed for trace in updates if trace.flushed is not None]
+    for state in STATES:
+        out[f"{state}_end_flushed"] = mean(float(_state(point) == state) for point in last)
     gone = [trace.at(record.turns) for trace in record.traces if trace.kind == "retraction"]
     out["retracted_left_end"] = mean(float(point.old) for point in gone)
     delays = [staleness(trace) for trace in facts]

@@ -60,7 +60,8 @@ def recommend(workload: WorkloadSummary, *, worth: float) -> Recommendation:
     best = max(fixed, key=lambda one: score(one, worth=worth))
     by_ratio = {ratio: max(fixed, key=lambda one: score(one, worth=worth, ratio=ratio)).arm.name for ratio in RATIOS}
     verdicts = tuple(_verdict(one, best, fixed) for one in workload.of_kind("trigger") if "adaptive" in one.arm.name)
-    text = " ".join([_reason(best, fixed, worth), _equals(best, fixed), _sensitivity(by_ratio)])
+    near = [one for one in fixed if _alike(one, best)]
+    text = " ".join([_reason(best, near, worth), _equals(best, near), _sensitivity(by_ratio)])
     return Recommendation(workload.name, best.arm.name, text.replace("  ", " "), by_ratio, verdicts)
 
 
@@ -134,10 +135,10 @@ def _verdict(arm: ArmSummary, best: ArmSummary, fixed: Sequence[ArmSummary]) -> 
 
 
 def _alike(one: ArmSummary, other: ArmSummary) -> bool:
-    def of(arm: ArmSummary) -> tuple[object, ...]:
-        return arm.arm.consolidator, arm.arm.block_limit, arm.arm.window
-
-    return of(one) == of(other)
+    """Whether they differ only in how often they sleep."""
+    consolidators = {arm.arm.consolidator for arm in (one, other) if arm.arm.kind != "off"}
+    rest = {(arm.arm.block_limit, arm.arm.window) for arm in (one, other)}
+    return len(consolidators) <= 1 and len(rest) == 1
 
 
 def _fresh_enough(arm: ArmSummary, other: ArmSummary) -> bool:

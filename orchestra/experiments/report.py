@@ -104,7 +104,7 @@ def _cell(value: object) -> str:
 def _table(workload: WorkloadSummary, best: str | None) -> str:
     lags = list(workload.arms[0].recall)
     heads = ["arm", "freshness", "tokens asleep", "passes", "of these idle", "bill", *(f"recall {lag}" for lag in lags)]
-    heads += ["staleness, turns", "p95", "never", "updates right at the end"]
+    heads += ["staleness, turns", "p95", "never", "updates right after a last pass"]
     body = "".join(_row(one, best, lags) for one in workload.arms)
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

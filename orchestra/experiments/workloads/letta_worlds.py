@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from orchestra.experiments.workloads.data_file import Item, read_json_lines
-from orchestra.experiments.workloads.dialogue import Dialogue, Mark, Question, Speaker, in_turns, terms
+from orchestra.experiments.workloads.dialogue import Dialogue, Mark, Question, Utterance, terms
 
 #: A line states a fact when it has the answer and this share of the fact's words.
 SHARE = 0.6
@@ -30,7 +30,8 @@ def _dialogue(world: Item, case: str, workload: str) -> Dialogue:
     defects: Counter[str] = Counter()
     facts = [_bare(one) for one in world["facts"].items()]
     against = [_bare(one) for one in world["contradicting_facts"].items()]
-    said: list[tuple[Speaker, str, float]] = [("user", text, 60.0 * i) for i, text in enumerate((*facts, *against))]
+    told = enumerate((*facts, *against), 1)
+    said = tuple(Utterance(turn, turn, "user", text, 60.0 * turn) for turn, text in told)
     questions: list[Question] = []
     ends: dict[int, int] = {}
     columns = [list(world[name].items()) for name in ("question", "answer", "contradicting_answers")]
@@ -49,14 +50,14 @@ def _dialogue(world: Item, case: str, workload: str) -> Dialogue:
         if new.lower() not in fact.lower() or old.lower() in fact.lower():
             defects["contradictions that are not clean, left out"] += 1
             continue
-        now = Mark(terms(new), (terms(fact),), SHARE)
+        now = (Mark(terms(new), (terms(fact),), SHARE),)
         before = tuple(Mark(terms(old), (terms(facts[one]),), SHARE) for one in supporting)
         question = columns[0][i].text()
-        questions.append(Question(f"update {i}", question, new, (turn,), turn, None, "update", (now,), before, fact))
+        questions.append(Question(f"update {i}", question, new, (turn,), turn, None, "update", now, before, fact))
     for i, fact in enumerate(facts):
-        told = (Mark(frozenset(), (terms(fact),), SHARE),)
-        questions.append(Question(f"fact {i}", "", "", (i + 1,), i + 1, ends.get(i), "first", told, (), fact))
-    return Dialogue(workload, case, in_turns(said), tuple(questions), (), dict(sorted(defects.items())))
+        now = (Mark(frozenset(), (terms(fact),), SHARE),)
+        questions.append(Question(f"fact {i}", "", "", (i + 1,), i + 1, ends.get(i), "first", now, (), fact))
+    return Dialogue(workload, case, said, tuple(questions), (), dict(sorted(defects.items())))
 
 
 def _bare(item: Item) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -51,3 +53,13 @@ def test_the_same_resamples_every_time_and_for_every_order() -> None:
 
 def test_what_was_never_asked_has_no_estimate() -> None:
     assert estimate(np.full(10, np.nan)) is None
+
+
+def test_many_small_conversations_have_no_bias() -> None:
+    small = [generate(Recipe(turns=12, filler=0.2), seed) for seed in range(30)]
+    one = Arm("every 3", "fixed", EveryTurns(3), "block", "extractive", 5000, 4)
+    played = [play(dialogue, one, Options((0,), 5, "extractive", "none")) for dialogue in small]
+    played = [replace(record, case=str(number)) for number, record in enumerate(played)]
+    found = Resamples(played, 1000).freshness(played)
+    assert found[0] == pytest.approx(mean(freshness(record) for record in played))
+    assert found[1:].mean() == pytest.approx(found[0], abs=0.005)

@@ -174,6 +174,7 @@ class TestLettaWorlds:
         updates = [question for question in dialogue.questions if question.kind == "update"]
         (one,) = updates
         assert (one.since, one.answer) == (3, "harp")
+        assert [said.turn for said in dialogue.utterances] == [1, 2, 3, 4]
         assert one.now[0].stands_in(terms("Ada Lind plays the harp in Oslo."))
         assert one.before[0].stands_in(terms("Ada Lind plays the oud in Oslo."))
         assert dialogue.defects == {"contradictions that are not clean, left out": 1}
