@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -40,6 +40,7 @@ class Decisions:
     """The record of a thread, read. ``pinned`` are the blocks as the prompt shows them, ``None``: not pinned yet.
 
     ``pinned_cycle`` is the cycle in which they were pinned: a compaction breaks the cache, so they are rendered afresh.
+    ``bootstrap`` are the memory files as the session's first turn read them, ``None``: not read yet.
     """
 
     cycle: int = 0
@@ -50,6 +51,7 @@ class Decisions:
     pinned: tuple[BlockView, ...] | None = None
     pinned_cycle: int = 0
     call: LastCall | None = None
+    bootstrap: str | None = None
 
     @property
     def upto(self) -> int:
@@ -63,10 +65,11 @@ NO_DECISIONS = Decisions()
 def decisions_from(record: ContextRecord) -> Decisions:
     """The decisions of a stored record."""
     summary = CompactionRecord.from_json(loads(record.summary)) if record.summary else None
-    pinned, pinned_cycle = pinned_from(record.pinned) if record.pinned else (None, 0)
+    pinned, pinned_cycle, bootstrap = pinned_from(record.pinned) if record.pinned else (None, 0, None)
     call = LastCall(*cast("list[int]", loads(record.call))) if record.call else None
     pruned = pruned_from(record.pruned) if record.pruned else {}
-    return Decisions(record.cycle, summary, record.flushed, record.failures, pruned, pinned, pinned_cycle, call)
+    counts = (record.cycle, summary, record.flushed, record.failures)
+    return Decisions(*counts, pruned, pinned, pinned_cycle, call, bootstrap)
 
 
 def pruned_text(pruned: Mapping[int, Decision], upto: int) -> str:
@@ -84,13 +87,18 @@ def pruned_from(text: str) -> dict[int, Decision]:
     return {seq: decision for decision, seqs in stored.items() for seq in seqs}
 
 
-def pinned_text(blocks: Sequence[BlockView], cycle: int) -> str:
-    """As it is stored: what is rendered of each block, and its version."""
-    rows: list[Json] = [[cast("Json", getattr(block, name)) for name in _PINNED] for block in blocks]
-    return dumps([cycle, rows])
+def pinned_text(decided: Decisions) -> str:
+    """As it is stored: what is rendered of each block, with its version, and the memory files."""
+    rows: Json = None
+    if decided.pinned is not None:
+        rows = [[cast("Json", getattr(block, name)) for name in _PINNED] for block in decided.pinned]
+    return dumps([decided.pinned_cycle, rows, decided.bootstrap])
 
 
-def pinned_from(text: str) -> tuple[tuple[BlockView, ...], int]:
-    """The inverse of :func:`pinned_text`."""
-    cycle, rows = cast("tuple[int, list[list[object]]]", loads(text))
-    return tuple(BlockView(**dict(zip(_PINNED, row, strict=True))) for row in rows), cycle  # type: ignore[arg-type]
+def pinned_from(text: str) -> tuple[tuple[BlockView, ...] | None, int, str | None]:
+    """(Pinned blocks, their cycle, memory files) from what :func:`pinned_text` made."""
+    cycle, rows, bootstrap = cast("tuple[int, list[list[object]] | None, str | None]", loads(text))
+    if rows is None:
+        return None, cycle, bootstrap
+    made = (BlockView(**dict(zip(_PINNED, row, strict=True))) for row in rows)  # type: ignore[arg-type]
+    return tuple(made), cycle, bootstrap

@@ -165,6 +165,8 @@ class Agent(BaseModel):
     """true: it searches the archive and adds to it; search: only that; left out: search when its memory sleeps."""
     workspace: str | None = None
     """A folder of files that belong to the agent; {session} in it stands for the session's id, for one folder each."""
+    bootstrap: tuple[str, ...] = ()
+    """Files of the workspace that are shown from the start of a session; {today} in a name stands for the date."""
     hooks: tuple[str | SkipJsonSchema[object], ...] = ()
     """References such as hooks.py:audit."""
     limits: Limits = Limits()

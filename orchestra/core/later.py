@@ -10,7 +10,6 @@ LATER_KEYS: Mapping[str, frozenset[str]] = {
             "handoffs",
             "output_type",
             "guardrails",
-            "bootstrap",
             "embeddings",
             "session_settings",
             "sources",

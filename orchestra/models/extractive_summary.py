@@ -28,8 +28,8 @@ def extracted(
 ) -> str:
     """The telling sentences of ``messages``, what earlier summaries tell first; at most ``most`` tokens.
 
-    At most a fifth of what is summarised, too. What users said is worth most, what tools gave least; of lines that are
-    worth the same the newer ones stay. Empty when nothing tells anything.
+    At most a fifth of what is summarised, too. What users said is worth most, what tools gave least; short lines are
+    better than long ones, newer ones than older ones. Empty when nothing tells anything.
     """
     carried = [line for text in (previous or "", *partials) for line in text.split("\n") if line.strip()]
     lines = [
@@ -41,7 +41,7 @@ def extracted(
     size = sum(text_tokens(message.text) for message in messages) + sum(map(text_tokens, carried))
     room = min(most, max(40, int(size * SHARE))) if messages else most
     kept: list[_Line] = []
-    for line in sorted(_once(lines), key=lambda line: (-line.worth, -line.order)):
+    for line in sorted(_once(lines), key=lambda line: (len(line.text) / 60 - line.worth, -line.order)):
         cost = text_tokens(line.text + "\n")
         if cost <= room:
             room -= cost

@@ -69,4 +69,6 @@ MEMORY_TOOLS = frozenset(EDIT_TOOLS) | {
     "conversation_search",
     "archival_memory_insert",
     "archival_memory_search",
+    "memory_file_append",
+    "retrieve_offloaded",
 }

@@ -53,7 +53,6 @@ class Prompt:
     seq: int = 0
     stored: bool = True
     clock: Callable[[], float] = time.time
-    extra: tuple[str, ...] = ()
     squeeze: float = 1.0
     tokens: int = 0
     fixed: int = 0
@@ -138,7 +137,7 @@ class Prompt:
 
     def _system_text(self, blocks: tuple[BlockView, ...]) -> tuple[str, int]:
         if self._system is None or self._system[0] is not blocks:
-            parts = [part for part in (render(blocks), *self.extra, self.loaded.agent.instructions) if part]
+            parts = [part for part in (render(blocks), self.decided.bootstrap, self.loaded.agent.instructions) if part]
             self._system = (blocks, "\n\n".join(parts), sum(map(text_tokens, parts)))
         return self._system[1], self._system[2]
 
@@ -199,8 +198,9 @@ class Prompt:
         out: dict[str, Json] = {}
         if self.decided.pruned is not self._before.pruned:
             out["pruned"] = pruned_text(self.decided.pruned, self.decided.upto)
-        if self.decided.pinned is not self._before.pinned and self.decided.pinned is not None:
-            out["pinned"] = pinned_text(self.decided.pinned, self.decided.pinned_cycle)
+        now, before = self.decided, self._before
+        if now.pinned is not before.pinned or now.bootstrap is not before.bootstrap:
+            out["pinned"] = pinned_text(now)
         return out
 
     def replay(self, value: Json) -> None:
@@ -209,8 +209,8 @@ class Prompt:
         if "pruned" in known:
             self.decided = replace(self.decided, pruned=pruned_from(known["pruned"]))
         if "pinned" in known:
-            pinned, cycle = pinned_from(known["pinned"])
-            self.decided = replace(self.decided, pinned=pinned, pinned_cycle=cycle)
+            pinned, cycle, bootstrap = pinned_from(known["pinned"])
+            self.decided = replace(self.decided, pinned=pinned, pinned_cycle=cycle, bootstrap=bootstrap)
 
     # --- sizes ----------------------------------------------------------------------------------------------------
 

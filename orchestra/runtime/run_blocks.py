@@ -18,7 +18,8 @@ Notify = Callable[[BlockView, int, str], None]
 class RunBlocks:
     """Blocks by id, in prompt order, each with this agent's access. Owner: the turn; each journal entry refreshes them.
 
-    With ``draft`` (the token of a pass) it is the pass's private copies that are edited.
+    With ``draft`` (the token of a pass) it is the pass's private copies that are edited. ``memo_field`` begins the names
+    of what is remembered with the run: a memory flush has other ones than the turn.
     """
 
     store: BlockStore
@@ -33,6 +34,7 @@ class RunBlocks:
     sources: str = ""
     notify: Notify | None = None
     draft: int | None = None
+    memo_field: str = "e:"
 
     def refresh(self, blocks: Sequence[BlockView]) -> None:
         """Take over newer versions."""
@@ -88,7 +90,7 @@ class RunBlocks:
             return Memo(keys.draft(self.draft, block_id), f"op:{operation_id}", self.owner, self.token)
         if self.memo_key is None:
             return Memo(keys.op(f"{self.run_id}:{operation_id}"))
-        return Memo(self.memo_key, f"e:{operation_id}", self.owner, self.token)
+        return Memo(self.memo_key, f"{self.memo_field}{operation_id}", self.owner, self.token)
 
 
 @dataclass(slots=True)

@@ -103,7 +103,7 @@ class Serving:
     ) -> TurnContext:
         """What the turn works with. Raises :class:`InputError` for limits that this version does not know."""
         request = self.request
-        tools, specs = tools_for(loaded, writable=blocks.writable())
+        tools, specs = tools_for(loaded, writable=blocks.writable(), stored=request.session_id is not None)
         hook_context = HookContext(request.agent, request.run_id, request.session_id, request.user_id, state.view(), {})
         now = time.time()
         context = TurnContext(

@@ -19,11 +19,14 @@ from orchestra.memory.state import StateValues
 from orchestra.runtime.caches import CachedThread
 from orchestra.runtime.child_runs import CHILD_LIFE_SECONDS
 from orchestra.runtime.journal import StartMark, StoredJournal
+from orchestra.runtime.memory_flush import MemoryFlush
+from orchestra.runtime.offloads import Offloads
 from orchestra.runtime.prompt import Prompt
 from orchestra.runtime.run_blocks import block_sources
 from orchestra.runtime.thread_cache import carried_on, thread_now
 from orchestra.runtime.turn import Outcome, Turn
 from orchestra.runtime.upkeep import Upkeep
+from orchestra.store.context_store import ContextStore
 from orchestra.store.thread_store import (
     ANSWER_SECONDS,
     Begun,
@@ -152,8 +155,12 @@ class SessionTurn:
         kind = StoredJournal if loaded.agent.persistence == "journal" else StartMark
         journal = kind(host.threads, request.run_id, self.thread, begun.token, blocks, begun.journal)
         context = serving.make(loaded, blocks, state, prompt, begun.calls)
+        offload = loaded.agent.conversation.offload
+        contexts = ContextStore(host.store)
+        context.offloads = Offloads(contexts, self.thread, request.run_id, begun.token, offload)
         context.compact = partial(Upkeep(host, self.thread).during, context, thread, begun.edition)
         context.tell(RunStarted, session_id=request.session_id, turn=begun.turn + 1, resumed=begun.resumed)
+        context.flush = MemoryFlush(host, self.thread, begun, context, journal).when_due
         return Turn(context, journal, serving.tools(context, journal, state, begun.resumed)), thread, state
 
     async def _give_back(self, begun: Begun, error: Exception) -> None:

@@ -12,7 +12,7 @@ from typing import cast
 
 from orchestra.core.blocks import BlockView
 from orchestra.core.errors import Fenced, OrchestraError, StoreUnavailable
-from orchestra.core.events import BlockEdited, Emitted, ToolEnded, ToolStarted
+from orchestra.core.events import BlockEdited, ContextDecided, Emitted, ToolEnded, ToolStarted
 from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import Json, copied, dumps, loads
 from orchestra.core.messages import Message, Meta, ToolCall
@@ -111,6 +111,7 @@ class ToolCalls:
                 content, is_error = await self._run(name, call, seen, view)
             finally:
                 view.close()
+        content = await self._put_away(name, call, content)
         value = {"content": content, "is_error": is_error, "state": [list(item) for item in view.changes()]}
         if synthetic:
             value["synthetic"] = True
@@ -121,6 +122,17 @@ class ToolCalls:
         failpoint("turn.tool_journaled")
         tell(ToolEnded, call_id=call.id, tool=call.name, content=content, is_error=is_error)
         return _message(call, content, is_error, synthetic)
+
+    async def _put_away(self, name: str, call: ToolCall, content: str) -> str:
+        """A result that is too large for the prompt is put away before it is journaled."""
+        offloads = self.context.offloads
+        if offloads is None:
+            return content
+        shown = await offloads.shown(name, call.name, content)
+        if shown is not content:
+            reason = f"{call.name} gave {len(content)} characters; the beginning and the end are shown"
+            self.context.tell(ContextDecided, part="offload", decision="yes", reason=reason)
+        return shown
 
     async def _run(self, name: str, call: ToolCall, seen: dict[str, int], view: AgentState) -> tuple[str, bool]:
         tool, hooks = self.context.tools[call.name], self.context.hooks
@@ -198,6 +210,8 @@ class ToolCalls:
             emit=emit,
             archive=None if self.context.archive is None else self.context.archive(name),
             workspace=self.context.workspace,
+            offloads=self.context.offloads,
+            time_zone=self.context.loaded.agent.conversation.time_zone,
         )
 
 

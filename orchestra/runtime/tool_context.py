@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
 from orchestra.core.blocks import BlockView
 from orchestra.core.jsontext import Json
@@ -36,6 +38,13 @@ class ToolBlocks(Protocol):
         """A whole new value, checked against the version that the agent saw."""
 
 
+class ToolOffloads(Protocol):
+    """The large tool results of this session."""
+
+    async def page(self, reference: str, pattern: str | None, lines: str | None) -> str:
+        """One page of the result. Raises :class:`ToolError` when there is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentHandle:
     """The agent whose tool runs: its name and its private state."""
@@ -53,7 +62,7 @@ class ToolContext:
     second run. ``resource(name)`` gives what a factory registered by ``runtime.resource`` opened on this host (an
     awaitable when the factory is asynchronous). ``emit(value)`` puts a JSON value into the stream of events.
     ``archive`` searches the archive and what was said, and adds to the archive. ``workspace`` is the agent's folder of
-    files, ``None`` when it has none.
+    files, ``None`` when it has none. ``time_zone`` is that of ``conversation.time_zone``.
     """
 
     agent: AgentHandle
@@ -69,6 +78,13 @@ class ToolContext:
     emit: Callable[[Json], None]
     archive: ToolArchive | None = None
     workspace: Path | None = None
+    offloads: ToolOffloads | None = None
+    time_zone: str = "UTC"
+
+    def today(self) -> str:
+        """Today's date in the user's time zone, such as 2026-03-31."""
+        zone = UTC if self.time_zone == "UTC" else ZoneInfo(self.time_zone)
+        return datetime.now(zone).date().isoformat()
 
     def __repr__(self) -> str:
         return f"ToolContext(agent={self.agent.name!r}, run_id={self.run_id!r}, call_id={self.call_id!r})"

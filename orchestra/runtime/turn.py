@@ -19,6 +19,7 @@ from orchestra.core.result import RunResult, Status
 from orchestra.runtime.journal import Journal
 from orchestra.runtime.server_conversation import after_replies, check_reply, last_response_id, unsent
 from orchestra.runtime.turn_context import TurnContext
+from orchestra.runtime.turn_start import start_turn
 
 
 @dataclass(slots=True)
@@ -96,6 +97,7 @@ class Turn:
         self._journal.check()
         if context.open_workspace is not None:
             context.workspace = await context.open_workspace()
+        await start_turn(context)
         while True:
             if context.cancelled:
                 raise asyncio.CancelledError

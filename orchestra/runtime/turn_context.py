@@ -13,7 +13,9 @@ from orchestra.core.model import ModelReply, ToolSpec, Usage
 from orchestra.runtime.archive_tools import ARCHIVE_TOOLS
 from orchestra.runtime.definition import Loaded
 from orchestra.runtime.hooks import Hooks
+from orchestra.runtime.memory_files import FILE_TOOL
 from orchestra.runtime.memory_tools import EDIT_TOOLS
+from orchestra.runtime.offloads import RETRIEVE_TOOL, Offloads
 from orchestra.runtime.prompt import Prompt
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.run_archive import ToolArchive
@@ -55,6 +57,8 @@ class TurnContext:
     open_workspace: Callable[[], Awaitable[Path | None]] | None = None
     workspace: Path | None = None
     compact: Callable[[int], Awaitable[str]] | None = None
+    offloads: Offloads | None = None
+    flush: Callable[[], Awaitable[None]] | None = None
 
     def count(self, by_agent: Mapping[str, Usage]) -> None:
         """A child run used this, by agent."""
@@ -102,11 +106,13 @@ class TurnContext:
         self.emit(kind(run_id=request.run_id, agent=request.agent, path=request.path, number=self.number, **fields))
 
 
-def tools_for(loaded: Loaded, *, writable: bool) -> tuple[dict[str, Tool], tuple[ToolSpec, ...]]:
+def tools_for(loaded: Loaded, *, writable: bool, stored: bool = False) -> tuple[dict[str, Tool], tuple[ToolSpec, ...]]:
     """The agent's tools, with the edit tools when it may edit a block.
 
     An agent whose memory sleeps leaves editing to its sleep-time agent, unless ``memory_tools`` says otherwise; it
     keeps the tools that search what was said and the archive; others have them where ``recall`` and ``archive`` say so.
+    One with tools of its own can read large results in a session (``stored``): from the start, since a tool that came
+    later would change the beginning of the prompt, which providers cache.
     """
     agent = loaded.agent
     wanted = agent.memory_tools if agent.memory_tools is not None else not agent.sleeps
@@ -115,4 +121,8 @@ def tools_for(loaded: Loaded, *, writable: bool) -> tuple[dict[str, Tool], tuple
         tools |= EDIT_TOOLS
     searching = ("conversation_search",) if agent.recall_scope is not None else ()
     tools |= {name: ARCHIVE_TOOLS[name] for name in (*searching, *agent.archive_tools)}
+    if stored and agent.conversation.offload.enabled and loaded.tools:
+        tools[RETRIEVE_TOOL.name] = RETRIEVE_TOOL
+    if agent.bootstrap and agent.workspace is not None:
+        tools[FILE_TOOL.name] = FILE_TOOL
     return tools, tuple(tool.spec for tool in tools.values())

@@ -154,15 +154,18 @@ async def test_the_host_ends_between_summary_and_record_and_the_next_turn_does_i
 
 
 async def test_the_loop_goes_on_while_a_long_log_is_summarised(runtime: Runtime) -> None:
-    """A heartbeat on the loop of the host is never late by more than 50 ms, with a summary that works for long."""
-    waited: list[float] = []
+    """A heartbeat on the loop of the host is never kept waiting for 50 ms by what the loop itself works.
+
+    By the clock a busy machine is late, too: nineteen of twenty beats must be in time there.
+    """
+    waited: list[tuple[float, float]] = []
     over = asyncio.Event()
 
     async def beat() -> None:
         while not over.is_set():
-            start = time.perf_counter()
+            start, worked = time.perf_counter(), time.thread_time()
             await asyncio.sleep(0.005)
-            waited.append(time.perf_counter() - start)
+            waited.append((time.thread_time() - worked, time.perf_counter() - start))
 
     model = ExtractiveModel()
     conversation_ = Conversation(guard=WindowGuard(minimum=0))
@@ -177,7 +180,8 @@ async def test_the_loop_goes_on_while_a_long_log_is_summarised(runtime: Runtime)
     await record(runtime)
     over.set()
     await beating
-    assert max(waited) < 0.05
+    assert max(worked for worked, _ in waited) < 0.05
+    assert sorted(late for _, late in waited)[len(waited) * 19 // 20] < 0.05
 
 
 async def test_a_prompt_that_is_too_long_for_the_provider_is_compacted_and_tried_again(runtime: Runtime) -> None:
