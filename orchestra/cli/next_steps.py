@@ -41,10 +41,16 @@ def next_steps(
         block = max(dict.fromkeys(changed), key=changed.count)
         steps.append(Step(f"{program} blocks blame {block}{where}", "which messages each line came from"))
     user = f" --user {shlex.quote(opened.user)}" if opened.user else ""
-    agent = shlex.quote(_agent_name(report))
-    steps.append(
-        Step(f"{program} chat {agent} --session {shlex.quote(opened.session)}{user}{where}{mode}", "go on yourself")
-    )
+    if opened.kind == "agent":
+        agent = shlex.quote(_agent_name(report))
+        steps.append(
+            Step(f"{program} chat {agent} --session {shlex.quote(opened.session)}{user}{where}{mode}", "go on yourself")
+        )
+    else:
+        steps.append(Step(f"{program} graph {shlex.quote(given)}", f"the {opened.kind} as a drawing"))
+    if report.turns and opened.kind != "agent":
+        last = report.turns[-1].ended.result.run_id
+        steps.append(Step(f"{program} runs show {last}{where}", "what happened in the last run"))
     steps.append(Step(f"{play} --fresh", "start over"))
     return steps
 

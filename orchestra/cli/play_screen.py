@@ -6,16 +6,19 @@ from datetime import datetime
 from types import TracebackType
 from typing import cast
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.padding import Padding
 from rich.spinner import Spinner
 from rich.text import Text
 
 from orchestra.cli.console import print_indented, width_of
+from orchestra.cli.run_tree import RunTree
+from orchestra.cli.tree_lines import plain_line, summaries, tree_lines
 from orchestra.cluster.scenario import progress as told
 from orchestra.cluster.scenario.passes import ChangedBlock, PassReport
 from orchestra.cluster.scenario.progress import Progress
+from orchestra.cluster.scenario.report import as_text
 from orchestra.core.result import RunResult
 
 TAIL = 6
@@ -29,6 +32,7 @@ class PlayScreen:
         self._width = width_of(console)
         self._ray, self._live = ray, cast("Live | None", None)
         self._agent, self._user, self._answer, self._day = "", "user", "", ""
+        self._tree: RunTree | None = None
 
     def __enter__(self) -> PlayScreen:
         self._busy("starting Ray and Redis" if self._ray else "starting Redis")
@@ -45,6 +49,9 @@ class PlayScreen:
             self._answer += progress.text
             self._busy(f"{self._agent} is answering")
             return
+        if isinstance(progress, told.RunHappened):
+            self._happened(progress)
+            return
         if isinstance(progress, told.Waiting):
             self._busy("waiting for the sleep-time agent")
             return
@@ -56,8 +63,9 @@ class PlayScreen:
         elif isinstance(progress, told.TurnStarted):
             self._started(progress)
         elif isinstance(progress, told.ToolUsed):
-            mark = "✗" if progress.is_error else "✓"
-            self._print(Text(f"{mark} {progress.tool}: {_short(progress.content, 60)}", "dim"), left=4)
+            if self._tree is None or not self._tree.branched:  # else the tree shows it
+                mark = "✗" if progress.is_error else "✓"
+                self._print(Text(f"{mark} {progress.tool}: {_short(progress.content, 60)}", "dim"), left=4)
         elif isinstance(progress, told.TurnEnded):
             self._ended(progress)
         elif isinstance(progress, told.PassPublished):
@@ -75,7 +83,8 @@ class PlayScreen:
         for warning in opened.warnings:
             self._print(Text(f"! {warning}", "yellow"), hang=2)
         name, _, reason = opened.model.partition(" (")
-        self._print(Text.assemble(("agent   ", "dim"), (opened.agent, "bold green"), f", session {opened.session}"))
+        head = Text.assemble((f"{opened.kind:<8}", "dim"), (opened.agent, "bold green"), f", session {opened.session}")
+        self._print(head)
         self._print(Text.assemble(("model   ", "dim"), (name, "bold")))
         if reason:
             self._print(Text(reason.rstrip(")"), "dim"), left=8)
@@ -86,7 +95,7 @@ class PlayScreen:
         self._print(Text(f"--fresh: deleted session {gone.session} ({gone.turns} turns), {blocks}", "yellow"))
 
     def _started(self, turn: told.TurnStarted) -> None:
-        self._answer = ""
+        self._answer, self._tree = "", None
         day, clock = _moment(turn.at)
         if day and day != self._day:
             self._console.print()
@@ -103,11 +112,15 @@ class PlayScreen:
         self._busy(f"{self._agent} is answering")
 
     def _ended(self, turn: told.TurnEnded) -> None:
-        result = turn.result
+        result, tree = turn.result, self._tree
+        if tree is not None and tree.branched:
+            whole = tree_lines(tree.root, self._width - 2, seconds=tree.since)
+            for line in whole if self._console.is_terminal else summaries(tree.root):
+                self._print(line, left=2)
         facts = f"{turn.seconds:.2f} s, {_tokens(result)}" + (", played before" if result.duplicate else "")
         self._print(Text.assemble((self._agent, "bold green"), (f"  {facts}", "dim")))
         if result.status == "completed":
-            self._print(Text(str(result.output or "(no words)").strip()), left=2)
+            self._print(Text(as_text(result.output).strip() or "(no words)"), left=2)
         else:
             self._print(Text(f"{result.status}: {result.error or result.reason}", "red"), left=2)
 
@@ -130,13 +143,28 @@ class PlayScreen:
         }.get(failed.status, f"a pass: {failed.status}")
         self._print(Text(f"! {what}: {failed.error}", "yellow"), hang=2)
 
+    def _happened(self, happened: told.RunHappened) -> None:
+        if self._tree is None:
+            self._tree = RunTree(happened.run_id, self._agent)
+        change = self._tree.add(happened.event)
+        if not self._tree.branched:
+            return
+        if self._console.is_terminal:
+            self._busy(f"{self._agent} is at work")
+        elif change is not None:
+            line = plain_line(change, self._width - 4, seconds=self._tree.since(change.item))
+            if line is not None:
+                self._print(line, left=4)
+
     # --- the moving part ------------------------------------------------------------------------------------------
 
     def _busy(self, what: str) -> None:
         if not self._console.is_terminal:
             return
         shown: RenderableType = Spinner("dots", Text(what, "dim"))
-        if self._answer:
+        if self._tree is not None and self._tree.branched:
+            shown = Group(_Growing(self._tree, self._width - 2), shown)
+        elif self._answer:
             lines = Text(self._answer).wrap(self._console, self._width - 2)[-TAIL:]
             shown = Group(Padding(Text("\n").join(lines), (0, 0, 0, 2)), shown)
         if self._live is None:
@@ -152,6 +180,21 @@ class PlayScreen:
 
     def _print(self, text: Text, *, left: int = 0, hang: int = 0) -> None:
         print_indented(self._console, text, left=left, hang=hang)
+
+
+class _Growing:
+    """A tree as it is at the moment of drawing; of one that is higher than the screen, its last lines."""
+
+    def __init__(self, tree: RunTree, width: int) -> None:
+        self._tree, self._width = tree, width
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = tree_lines(self._tree.root, self._width, seconds=self._tree.since)
+        room = max(4, (options.max_height or console.height) - 4)
+        if len(lines) > room:
+            lines = [lines[0], Text(f"  … {len(lines) - room + 1} lines more", "dim"), *lines[-room + 2 :]]
+        for line in lines:
+            yield Text("  ").append_text(line)
 
 
 def changes(report: PassReport) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from typing import Literal
 
 from orchestra.cluster.runtime import Runtime
 from orchestra.cluster.scenario import progress as tell
@@ -20,6 +21,8 @@ from orchestra.core.errors import HostUnavailable
 from orchestra.core.events import RunEnded, TextDelta, ToolEnded
 from orchestra.core.names import derived_id
 from orchestra.core.result import RunResult
+from orchestra.core.runnable import Runnable
+from orchestra.core.swarm import Swarm
 from orchestra.memory.session_list import delete_session
 from orchestra.memory.sessions import Session
 from orchestra.models.registry import describe_auto, resolve
@@ -41,7 +44,7 @@ class ScenarioPlayer:
     def __init__(self, runtime: Runtime, loaded: LoadedScenario, *, tell: Callable[[Progress], None]) -> None:
         self.runtime, self.loaded, self._tell = runtime, loaded, tell
         scenario = loaded.scenario
-        self.agent: Agent = next(agent for agent in loaded.agents if agent.name == scenario.run)
+        self.agents: tuple[Agent, ...] = loaded.taking_part
         self.session = Session(runtime.store, scenario.session, scenario.run)
         self._threads, self._runs = ThreadStore(runtime.store), RunStore(runtime.store)
         self._passes = PassStore(runtime.store)
@@ -63,7 +66,7 @@ class ScenarioPlayer:
         """
         started = time.monotonic()
         await asyncio.to_thread(self._check_models)  # before --fresh deletes anything
-        await self.runtime.register(*self.loaded.agents)
+        await self.runtime.register(*self.loaded.agents, *self.loaded.patterns)
         if fresh:
             await self._forget()
         before = {report.id for report in await self._reports()}
@@ -104,9 +107,10 @@ class ScenarioPlayer:
             part = "follow_up" if scenario.follow_up else "nothing"
         return tell.Opened(
             part,
-            *(scenario.run, scenario.session, scenario.user, described(self.agent), played, count),
+            *(scenario.run, scenario.session, scenario.user, models_of(self.agents), played, count),
             len(scenario.follow_up),
             self.loaded.warnings,
+            _kind(self.loaded.runnable),
         )
 
     async def _report(self, opened: tell.Opened, before: set[str], failure: str, seconds: float) -> PlayReport:
@@ -127,9 +131,12 @@ class ScenarioPlayer:
         return [PassReport.from_text(text) for text in await self._passes.reports(self.session.thread)]
 
     async def _blocks(self) -> list[BlockView]:
-        scenario = self.loaded.scenario
-        user, session = scenario.user, scenario.session
-        return list(await self.runtime.blocks.list(agent=scenario.run, user_id=user, session_id=session))
+        user, session = self.loaded.scenario.user, self.loaded.scenario.session
+        found: dict[str, BlockView] = {}
+        for agent in self.agents:
+            blocks = await self.runtime.blocks.list(agent=agent.name, user_id=user, session_id=session)
+            found |= {block.id: block for block in blocks}
+        return list(found.values())
 
     # --- turns ----------------------------------------------------------------------------------------------------
 
@@ -188,7 +195,10 @@ class ScenarioPlayer:
         result: RunResult | None = None
         async with aclosing(events):  # type: ignore[type-var]
             async for event in events:
-                if isinstance(event, TextDelta) and event.kind == "text" and not event.path:
+                self._tell(tell.RunHappened(run_id, event))
+                if event.run_id != run_id:
+                    continue
+                if isinstance(event, TextDelta) and event.kind == "text":
                     self._tell(tell.AnswerText(event.text))
                 elif isinstance(event, ToolEnded):
                     self._tell(tell.ToolUsed(event.tool, event.content, event.is_error))
@@ -218,7 +228,14 @@ class ScenarioPlayer:
 
     async def _drain(self, passes: PassWatch, turn: int) -> None:
         if self.runtime.config.hosts.sleeptime:  # else nobody here does passes
-            await passes.drain(turn, seconds=patience(self.agent.sleeptime))
+            sleeptime = next((agent.sleeptime for agent in self.agents if agent.name == self.loaded.scenario.run), None)
+            await passes.drain(turn, seconds=patience(sleeptime))
+
+
+def models_of(agents: Sequence[Agent]) -> str:
+    """Which models answer for agents, each once; of ``auto``, what it stands for and why."""
+    found = list(dict.fromkeys(described(agent) for agent in agents))
+    return found[0] if len(found) == 1 else ", ".join(name.partition(" (")[0] for name in found) or "none"
 
 
 def described(agent: Agent) -> str:
@@ -228,6 +245,12 @@ def described(agent: Agent) -> str:
         return describe_auto()
     parts = model if isinstance(model, tuple) else (model,)
     return ", else ".join(part if isinstance(part, str) else part.name for part in parts)
+
+
+def _kind(runnable: Runnable) -> Literal["agent", "swarm", "graph"]:
+    if isinstance(runnable, Swarm):
+        return "swarm"
+    return "agent" if isinstance(runnable, Agent) else "graph"
 
 
 def _ended(result: RunResult) -> str:

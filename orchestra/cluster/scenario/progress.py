@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from orchestra.cluster.scenario.passes import PassReport
 from orchestra.core.blocks import BlockView
+from orchestra.core.events import RunEvent
 from orchestra.core.result import RunResult
 
 Part: TypeAlias = Literal["turns", "rest", "follow_up", "nothing"]
@@ -16,8 +17,8 @@ Part: TypeAlias = Literal["turns", "rest", "follow_up", "nothing"]
 class Opened:
     """The session was found. ``part``: all turns, the rest of them after an interrupted play, questions, or nothing.
 
-    ``played`` turns are in the session already, of ``turns`` that the scenario has. ``model`` says which model answers
-    and why.
+    ``played`` turns are in the session already, of ``turns`` that the scenario has. ``agent`` gets the turns; ``kind``
+    says whether it is an agent, a swarm or a graph. ``model`` says which model answers and why.
     """
 
     part: Part
@@ -29,6 +30,7 @@ class Opened:
     turns: int
     questions: int
     warnings: tuple[str, ...] = ()
+    kind: Literal["agent", "swarm", "graph"] = "agent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,19 @@ class AnswerText:
 
 @dataclass(frozen=True, slots=True)
 class ToolUsed:
-    """A tool has ended."""
+    """A tool of the agent that gets the turns has ended."""
 
     tool: str
     content: str
     is_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunHappened:
+    """An event of the run that is the turn, or of one below it."""
+
+    run_id: str
+    event: RunEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +118,4 @@ class GaveUp:
 
 
 PassProgress: TypeAlias = Waiting | PassPublished | PassFailed | GaveUp
-Progress: TypeAlias = Opened | Forgotten | TurnStarted | AnswerText | ToolUsed | TurnEnded | PassProgress
+Progress: TypeAlias = Opened | Forgotten | TurnStarted | AnswerText | ToolUsed | RunHappened | TurnEnded | PassProgress

@@ -10,7 +10,7 @@ from typing import cast
 from orchestra.cluster.scenario.passes import PassReport
 from orchestra.cluster.scenario.progress import Opened, TurnEnded, TurnStarted
 from orchestra.core.blocks import BlockView
-from orchestra.core.jsontext import Json
+from orchestra.core.jsontext import Json, dumps
 from orchestra.core.model import Usage
 from orchestra.core.scenario import Expectation
 from orchestra.runtime.scenario_file import LoadedScenario
@@ -109,6 +109,7 @@ class PlayReport:
             "session": self.opened.session,
             "user": self.opened.user,
             "agent": self.opened.agent,
+            "kind": self.opened.kind,
             "model": self.opened.model,
             "played": self.opened.part,
             "turns": [turn.to_json() for turn in self.turns],
@@ -138,14 +139,24 @@ def checked(
         found = [one.turn for one in passes if one.turn <= upto]
         if wanted or found:
             out.append(Check("passes after turns", _listed(wanted), _listed(found), wanted == found))
+    for turn in turns if expect.outputs is not None else ():
+        text = None if turn.started.question else (expect.outputs or ())[turn.started.position - 1]
+        if text is not None:
+            output = as_text(turn.ended.result.output)
+            out.append(Check(f"output {turn.started.position}", text, output, text.casefold() in output.casefold()))
     answers = [turn for turn in turns if turn.started.question]
     for turn, text in zip(answers, expect.answers or (), strict=False):
-        answer = str(turn.ended.result.output or "")
+        answer = as_text(turn.ended.result.output)
         out.append(Check(f"answer {turn.started.position}", text, answer, text.casefold() in answer.casefold()))
     for label, texts in expect.blocks.items():
         value = next((block.value for block in blocks if block.label == label), "")
         out.extend(Check(f"block {label}", text, value, text.casefold() in value.casefold()) for text in texts)
     return tuple(out)
+
+
+def as_text(output: Json) -> str:
+    """An answer for people: text as it is, data as JSON."""
+    return output if isinstance(output, str) else "" if output is None else dumps(output)
 
 
 def _listed(numbers: Sequence[int]) -> str:

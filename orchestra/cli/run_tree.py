@@ -1,0 +1,205 @@
+"""A run as a tree that grows with its events: nodes, handoffs, tool calls, agents within, tokens and time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from orchestra.core.agent import RESERVED_TOOLS
+from orchestra.core.events import (
+    HandedOff,
+    ModelReplied,
+    NodeEnded,
+    NodeStarted,
+    RunEnded,
+    RunEvent,
+    TextDelta,
+    ToolEnded,
+    ToolStarted,
+)
+from orchestra.core.jsontext import dumps
+
+ItemKind: TypeAlias = Literal["run", "node", "tool", "handoff"]
+ItemStatus: TypeAlias = Literal["running", "completed", "failed", "interrupted", "cancelled", "limit", "skipped"]
+TAIL = 200
+
+
+@dataclass(slots=True)
+class TreeItem:
+    """One line of the tree. ``agent`` is who works there, ``given`` a tool's arguments, ``note`` what came out of it.
+
+    ``said`` is the end of what its model says now. ``own_tokens`` are those of its own model calls. ``key`` is that
+    of a visit, ``group`` the node of a ``map`` whose item number ``place`` this is.
+    """
+
+    kind: ItemKind
+    label: str
+    agent: str = ""
+    status: ItemStatus = "running"
+    given: str = ""
+    note: str = ""
+    said: str = ""
+    own_tokens: int = 0
+    began: float = 0.0
+    seconds: float | None = None
+    group: str = ""
+    place: int = 0
+    items: list[TreeItem] = field(default_factory=list)
+    key: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """Its own tokens and those of all below it."""
+        return self.own_tokens + sum(item.tokens for item in self.items)
+
+    def walk(self) -> Iterator[TreeItem]:
+        """It and all below it."""
+        yield self
+        for item in self.items:
+            yield from item.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an event changed: the item, and what is above it, outermost first, without the run itself."""
+
+    item: TreeItem
+    above: tuple[TreeItem, ...]
+
+
+class RunTree:
+    """The tree of one run. ``clock`` gives seconds; only differences count."""
+
+    def __init__(self, run_id: str, label: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.root = TreeItem("run", label, began=clock())
+        self._runs: dict[str, TreeItem] = {run_id: self.root}
+        self._above: dict[int, tuple[TreeItem, ...]] = {id(self.root): ()}
+        self._visits: dict[tuple[str, str], TreeItem] = {}
+        self._calls: dict[tuple[str, str], TreeItem] = {}
+        self._places: dict[str, TreeItem] = {}
+        self._replies: dict[str, tuple[int, int]] = {}
+
+    @property
+    def branched(self) -> bool:
+        """Whether there is more to show than one agent with its tools."""
+        return any(item.kind != "tool" or item.items for item in self.root.items)
+
+    def add(self, event: RunEvent) -> Change | None:
+        """Take an event in; what it began or ended, ``None`` when it is nothing that is told by itself."""
+        at = self._runs.get(event.run_id) or self._attached(event)
+        if isinstance(event, NodeStarted):
+            return self._change(self._visit(at, event))
+        if isinstance(event, NodeEnded):
+            return self._change(self._node_ended(at, event))
+        if isinstance(event, ToolStarted):
+            self._tool_started(at, event)
+        elif isinstance(event, ToolEnded):
+            return self._tool_ended(at, event)
+        elif isinstance(event, HandedOff):
+            item = TreeItem("handoff", event.target, event.source, "completed", note=event.message, seconds=0.0)
+            return self._change(self._below(at, item))
+        elif isinstance(event, ModelReplied):
+            at.own_tokens += event.usage.total_tokens
+            calls, _ = self._replies.get(event.run_id, (0, 0))
+            self._replies[event.run_id] = (calls + 1, 0)
+            at.said = ""
+        elif isinstance(event, TextDelta) and event.kind == "text":
+            at.said = (at.said + event.text)[-TAIL:]
+        elif isinstance(event, RunEnded) and at is self.root:
+            result = event.result
+            self._ended(at, result.status, result.error or result.reason)
+            for item in at.walk():  # what was cancelled or ran out of time has no end of its own
+                if item.status == "running":
+                    self._ended(item, "cancelled" if result.status != "interrupted" else "interrupted", "")
+        return None
+
+    # --- pieces -----------------------------------------------------------------------------------------------------
+
+    def _attached(self, event: RunEvent) -> TreeItem:
+        """The place of a run that is heard of for the first time: at a visit, at a tool call, or below its caller."""
+        parent = max((run for run in self._runs if event.run_id.startswith(run + ".")), key=len, default="")
+        above = self._runs.get(parent, self.root)
+        suffix = event.run_id.removeprefix(parent + ".")
+        place = event.path[-1] if event.path else event.agent
+        found = self._visits.get((parent, suffix)) or self._places.get(event.run_id)
+        if found is None:
+            free = (item for item in above.items if item.kind == "tool" and item.label == place and not item.agent)
+            found = next(free, None)
+        if found is None:
+            found = self._below(above, TreeItem("run", place, began=self._clock()))
+        found.agent = event.agent
+        self._runs[event.run_id] = found
+        return found
+
+    def _visit(self, at: TreeItem, event: NodeStarted | NodeEnded) -> TreeItem:
+        key = event.node + f"#{event.visit}" + ("" if event.item is None else f"[{event.item}]")
+        item = self._visits.get((event.run_id, key))
+        if item is None:
+            label = event.node if event.visit == 1 else f"{event.node}, visit {event.visit}"
+            label += "" if event.item is None else f" [{event.item + 1}]"
+            item = TreeItem("node", label, began=self._clock(), key=key)
+            if event.item is not None:
+                item.group, item.place = event.node, event.item
+            self._visits[event.run_id, key] = self._below(at, item)
+        if isinstance(event, NodeStarted):
+            item.agent = event.runs
+            item.status = "running"
+        return item
+
+    def _node_ended(self, at: TreeItem, event: NodeEnded) -> TreeItem:
+        item = self._visit(at, event)
+        note = event.error or event.reason or (event.text if not item.items else "")
+        self._ended(item, event.status, note)
+        item.seconds = event.seconds
+        if event.replayed and not item.tokens:
+            item.own_tokens = event.usage.total_tokens
+        return item
+
+    def _tool_started(self, at: TreeItem, event: ToolStarted) -> None:
+        calls, index = self._replies.get(event.run_id, (0, 0))
+        self._replies[event.run_id] = (calls, index + 1)
+        if event.tool in RESERVED_TOOLS:  # a handoff is told by itself, unless it goes wrong
+            return
+        item = self._below(at, TreeItem("tool", event.tool, began=self._clock(), given=_short(event.arguments)))
+        self._calls[event.run_id, event.call_id] = item
+        # An agent as a tool is the run of this very call: the first reply of a run is number 0.
+        self._places[f"{event.run_id}.{max(0, calls - 1)}.{index}"] = item
+
+    def _tool_ended(self, at: TreeItem, event: ToolEnded) -> Change | None:
+        item = self._calls.get((event.run_id, event.call_id))
+        if item is None:
+            if event.tool in RESERVED_TOOLS and not event.is_error:
+                return None
+            item = self._below(at, TreeItem("tool", event.tool, began=self._clock()))
+        self._ended(item, "failed" if event.is_error else "completed", event.content)
+        return self._change(item)
+
+    def _ended(self, item: TreeItem, status: ItemStatus, note: str) -> None:
+        item.status, item.note, item.said = status, note, ""
+        if item.seconds is None:
+            item.seconds = self._clock() - item.began
+
+    def _below(self, above: TreeItem, item: TreeItem) -> TreeItem:
+        above.items.append(item)
+        way = self._above[id(above)]
+        self._above[id(item)] = way if above is self.root else (*way, above)
+        return item
+
+    def _change(self, item: TreeItem) -> Change:
+        return Change(item, self._above[id(item)])
+
+    def since(self, item: TreeItem) -> float:
+        """How long an item has been running, or ran, in seconds."""
+        return self._clock() - item.began if item.seconds is None else item.seconds
+
+
+def _short(arguments: object) -> str:
+    """Arguments for people: ``city='Kyoto', nights=3``."""
+    if not isinstance(arguments, dict):
+        return ""
+    parts = (f"{name}={value if isinstance(value, str) else dumps(value)}" for name, value in arguments.items())
+    text = " ".join(", ".join(parts).split())
+    return text if len(text) <= 60 else text[:59] + "…"
