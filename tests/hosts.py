@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import orchestra.patterns.kinds  # noqa: F401 - these hosts serve swarms and graphs too
 from orchestra.runtime.client import Client
 from orchestra.runtime.dispatch import InlineDispatcher
 from orchestra.runtime.function_ref import FunctionTable

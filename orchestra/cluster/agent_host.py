@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, aclosing
 import psutil
 import ray
 
+import orchestra.patterns.kinds  # noqa: F401 - so that this host can serve them
 from orchestra.cluster.code_path import extend_path
 from orchestra.cluster.envelope import Call, Failed, HostStopped, Lacking, as_failed, call_in, packed
 from orchestra.cluster.event_batches import in_batches
@@ -27,6 +28,7 @@ from orchestra.cluster.server_use import use_server
 from orchestra.cluster.sibling_hosts import ForwardedBundle, SiblingHosts, edition_of_run
 from orchestra.core.errors import HostUnavailable, OrchestraError
 from orchestra.memory.search.archive import index_on
+from orchestra.runtime.child_tool import ChildTool
 from orchestra.runtime.definition import load_agent
 from orchestra.runtime.host import Host
 from orchestra.sleeptime.worker import SleepWorker
@@ -157,7 +159,8 @@ class AgentHost:
             return
         text, digest = await DefinitionStore(host.store).get(call.request.agent)
         loaded = await asyncio.to_thread(load_agent, text, digest, self._functions)
-        if loaded.agent.blocks or not all(tool.idempotent for tool in loaded.tools.values()):
+        below = bool(loaded.kind) or any(isinstance(tool, ChildTool) for tool in loaded.tools.values())
+        if below or loaded.agent.blocks or not all(tool.idempotent for tool in loaded.tools.values()):
             raise HostUnavailable(
                 self._settings.name,
                 "the host of this run died; without a session_id it is not known which of its tools have run, so it "

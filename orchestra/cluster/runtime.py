@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+import orchestra.patterns.kinds  # noqa: F401 - so that this process can register and serve them
 from orchestra.cluster.code_path import extend_path
 from orchestra.cluster.host_status import HostStatus
 from orchestra.cluster.server_use import use_server

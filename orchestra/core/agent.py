@@ -155,6 +155,8 @@ class Agent(BaseModel):
     """May only lower the model's own window."""
     tools: tuple[str | SkipJsonSchema[InstanceOf[AgentTool]] | Callable[..., object], ...] = ()
     """References such as tools/weather.py:forecast or package.module:function, or agent:researcher."""
+    handoffs: tuple[str, ...] | None = None
+    """Whom it may hand off to in a swarm, by name; left out: everyone in it."""
     memory_tools: bool | None = None
     """Whether the agent itself gets the tools that edit its blocks."""
     blocks: tuple[Block, ...] = ()

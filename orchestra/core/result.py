@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from orchestra.core.jsontext import Json
 from orchestra.core.messages import Message
@@ -23,7 +23,8 @@ class RunResult:
     are those that this run made, its input first. ``turn`` counts the completed turns of the session, this one
     included. ``duplicate`` is True when the run had ended before and only its stored result is given again.
     ``last_response_id`` belongs to a conversation that the provider keeps: the reply that the next run goes on from, as
-    its ``previous_response_id``.
+    its ``previous_response_id``. Of a swarm or graph, ``node_history`` names the nodes in the order of their visits,
+    and ``node_results`` has for each node the results of all its visits as JSON objects (``status``, ``output``, …).
     """
 
     run_id: str
@@ -41,6 +42,8 @@ class RunResult:
     host: str = ""
     duplicate: bool = False
     last_response_id: str | None = None
+    node_results: Mapping[str, Sequence[Json]] = field(default_factory=dict)
+    node_history: tuple[str, ...] = ()
 
     def to_input_list(self, mode: Literal["preserve_all", "normalized"] = "preserve_all") -> list[dict[str, Json]]:
         """This run's messages as the input of the next run, for people who keep the history themselves."""
@@ -61,8 +64,13 @@ class RunResult:
             "last_response_id": self.last_response_id,
             "usage": self.usage.to_json(),
             "usage_by_agent": {name: usage.to_json() for name, usage in self.usage_by_agent.items()},
+            **self._of_nodes(),
             "messages": [message.to_json() for message in self.messages] if messages else [],
         }
+
+    def _of_nodes(self) -> dict[str, Json]:
+        results: dict[str, Json] = {name: list(visits) for name, visits in self.node_results.items()}
+        return {"node_results": results, "node_history": list(self.node_history)} if self.node_history else {}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> RunResult:
@@ -70,8 +78,11 @@ class RunResult:
         made = cls(**{name: value[name] for name in _PLAIN if name in value})  # type: ignore[arg-type]
         by_agent: object = value.get("usage_by_agent") or {}
         listed: object = value.get("messages") or []
+        nodes, history = value.get("node_results") or {}, value.get("node_history") or ()
         return replace(
             made,
+            node_results=cast("Mapping[str, Sequence[Json]]", nodes),
+            node_history=tuple(cast("Sequence[str]", history)),
             usage=Usage.from_json(value.get("usage") or {}),  # type: ignore[arg-type]
             usage_by_agent={name: Usage.from_json(usage) for name, usage in by_agent.items()},  # type: ignore[attr-defined]
             messages=tuple(Message.from_json(message) for message in listed),  # type: ignore[attr-defined]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from orchestra.core.handoff import Handoff
 from orchestra.core.jsontext import Json, copied, dumps
 from orchestra.core.messages import Message, Part
 from orchestra.patterns.node_input import task_text
-from orchestra.patterns.visits import Handoff, VisitInput
+from orchestra.patterns.visits import VisitInput
 
 _SHORTEST = 120
 

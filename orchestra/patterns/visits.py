@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 from orchestra.core.errors import InputError
+from orchestra.core.handoff import Handoff
 from orchestra.core.jsontext import Json
 from orchestra.core.messages import Message
 from orchestra.core.model import Usage
@@ -20,25 +21,6 @@ ABORTED = "aborted"
 """The reason of a failed result that ends the whole run, whatever ``on_failure`` says: a hook's way to abort."""
 NODE_TIMEOUT = "node_timeout"
 _KEY = re.compile(r"(.+)#(\d+)(?:\[(\d+)\])?", re.DOTALL)
-
-
-@by_constructor
-@dataclass(frozen=True, slots=True)
-class Handoff:
-    """An agent's wish that ``target`` goes on. ``context`` is what it leaves for the others, any JSON value."""
-
-    target: str
-    message: str
-    context: Json = None
-
-    def to_json(self) -> dict[str, Json]:
-        """All fields."""
-        return {"target": self.target, "message": self.message, "context": self.context}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Json]) -> Handoff:
-        """The inverse of :meth:`to_json`."""
-        return cls(str(value["target"]), str(value["message"]), value.get("context"))
 
 
 @by_constructor

@@ -20,6 +20,7 @@ from orchestra.models.registry import resolve
 from orchestra.models.scripted import ScriptedModel
 from orchestra.runtime.child_tool import child_from, pack_child
 from orchestra.runtime.function_ref import FunctionTable, Ref, from_text, load, pack
+from orchestra.runtime.kinds import kind_named
 from orchestra.runtime.memory_tools import MEMORY_TOOLS
 from orchestra.runtime.tool import Tool
 
@@ -37,7 +38,8 @@ class Packed:
 class Loaded:
     """A definition that can run. ``agent`` holds its plain fields, ``size`` the bytes it is worth in a cache.
 
-    ``window`` is what the model's own metadata say of it; ``spec_sizes`` are the tokens of tools' descriptions.
+    ``window`` is what the model's own metadata say of it; ``spec_sizes`` are the tokens of tools' descriptions. Of
+    a swarm or graph, ``kind`` and ``pattern`` say what it is, and ``shape`` what a run that has begun depends on.
     """
 
     agent: Agent
@@ -51,6 +53,9 @@ class Loaded:
     preprocessors: tuple[Preprocessor, ...] = ()
     window: int | None = None
     spec_sizes: dict[str, int] = field(default_factory=dict)
+    kind: str = ""
+    pattern: object = None
+    shape: Mapping[str, Json] | None = None
 
     @property
     def window_tokens(self) -> int:
@@ -102,6 +107,8 @@ def pack_agent(agent: Agent, table: FunctionTable, descriptions: Mapping[str, st
 def load_agent(text: str, digest_: str, table: FunctionTable) -> Loaded:
     """A definition ready to run on this host. Raises :class:`FunctionUnavailable`, :class:`ModelNotConfigured`."""
     value = loads(text)
+    if "kind" in value:
+        return kind_named(value["kind"]).load(value, digest_, table)
     refs, hook_refs, models = value.pop("tools"), value.pop("hooks"), value.pop("model")
     sleeptime, merge = value.pop("sleeptime"), value.pop("session_input_callback", None)
     sleep_model: Model | str = "auto"

@@ -23,6 +23,9 @@ class Journal(Protocol):
     def known(self, name: str) -> str | None:
         """The entry of an earlier attempt at this run, or ``None``."""
 
+    def entries(self, prefix: str) -> Mapping[str, str]:
+        """Those of an earlier attempt whose names begin with ``prefix``."""
+
     async def write(self, name: str, value: str) -> str:
         """Note ``value`` once; what stands there. Raises :class:`Fenced` when another host has taken over."""
 
@@ -41,6 +44,10 @@ class NoJournal:
     def known(self, name: str) -> str | None:
         """Nothing."""
         return None
+
+    def entries(self, prefix: str) -> Mapping[str, str]:
+        """Nothing."""
+        return {}
 
     async def write(self, name: str, value: str) -> str:
         """Nothing is written."""
@@ -67,6 +74,10 @@ class StoredJournal:
     def known(self, name: str) -> str | None:
         """The entry of an earlier attempt, or ``None``."""
         return self._known.get(name)
+
+    def entries(self, prefix: str) -> Mapping[str, str]:
+        """Those of an earlier attempt."""
+        return {name: value for name, value in self._known.items() if name.startswith(prefix)}
 
     async def write(self, name: str, value: str) -> str:
         """Note it, once."""

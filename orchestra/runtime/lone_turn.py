@@ -11,7 +11,6 @@ from orchestra.memory.state import StateValues
 from orchestra.runtime.journal import BlockWatch, NoJournal
 from orchestra.runtime.prompt import lone_prompt
 from orchestra.runtime.server_conversation import check_model
-from orchestra.runtime.turn import Turn
 from orchestra.store.thread_store import Wanted
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ async def run_alone(serving: Serving) -> RunResult:
     calls = sum(message.role == "assistant" for message in request.history) if request.lineage else 0
     context = serving.make(loaded, blocks, state, lone_prompt(loaded, request.history, request.user_id), calls)
     context.tell(RunStarted, session_id=None, turn=1)
-    turn = Turn(context, journal, serving.tools(context, journal, state, False))
+    turn = serving.work(context, journal, state, False)
     outcome, interrupted = await serving.watched(turn)
     if interrupted:
         raise asyncio.CancelledError

@@ -190,6 +190,10 @@ class FlushJournal:
         """The entry of an earlier attempt, or ``None``."""
         return self._journal.known(f"f.{name}")
 
+    def entries(self, prefix: str) -> Mapping[str, str]:
+        """Those of an earlier attempt."""
+        return {name[2:]: text for name, text in self._journal.entries(f"f.{prefix}").items()}
+
     async def write(self, name: str, value: str) -> str:
         """Note it, once; edits are seen by both the flush and the turn after it."""
         done = await self._journal.write(f"f.{name}", value)

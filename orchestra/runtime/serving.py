@@ -20,8 +20,10 @@ from orchestra.memory.workspace import opened_folder
 from orchestra.runtime.agent_lookup import AgentLookup
 from orchestra.runtime.child_runs import ChildRuns
 from orchestra.runtime.definition import Loaded
+from orchestra.runtime.handoff_tool import give_handoffs
 from orchestra.runtime.hooks import HookContext, Hooks
 from orchestra.runtime.journal import Journal
+from orchestra.runtime.kinds import kind_named
 from orchestra.runtime.lone_turn import run_alone
 from orchestra.runtime.prompt import Prompt
 from orchestra.runtime.request import RunRequest
@@ -30,7 +32,7 @@ from orchestra.runtime.run_blocks import RunBlocks
 from orchestra.runtime.sealed import Sealed
 from orchestra.runtime.session_turn import SessionTurn
 from orchestra.runtime.tool_calls import ToolCalls, notify_edits
-from orchestra.runtime.turn import Outcome, Turn
+from orchestra.runtime.turn import Outcome, Turn, Work
 from orchestra.runtime.turn_context import TurnContext, tools_for
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ class Serving:
             request.run_id, "cancelled", reason="cancelled", session_id=request.session_id, host=self.host.id
         )
 
-    async def watched(self, turn: Turn) -> tuple[Outcome, bool]:
+    async def watched(self, turn: Work) -> tuple[Outcome, bool]:
         """Let the turn work; (its outcome, whether the caller has gone). A caller that goes cancels the turn."""
         self._work = asyncio.ensure_future(turn.work())
         if self.cancelled:
@@ -124,6 +126,7 @@ class Serving:
         meta = Meta(agent=request.agent, run=request.run_id, created_at=now)
         context.messages.extend(message.with_meta(meta) for message in request.input)
         notify_edits(context)
+        give_handoffs(context)
         self._context = context
         return context
 
@@ -153,6 +156,12 @@ class Serving:
         """What runs the turn's tools."""
         children = self.children(context, journal)
         return ToolCalls(context, journal, state, self.invocation_state, self.host.resources.get, resumed, children)
+
+    def work(self, context: TurnContext, journal: Journal, state: StateValues, resumed: bool) -> Work:
+        """What the run does: a turn of an agent, or the run of another kind of runnable."""
+        if context.loaded.kind:
+            return kind_named(context.loaded.kind).work(self, context, journal, state, resumed)
+        return Turn(context, journal, self.tools(context, journal, state, resumed))
 
     def children(self, context: TurnContext, journal: Journal) -> ChildRuns:
         """What makes the runs below this one."""

@@ -24,7 +24,7 @@ from orchestra.runtime.offloads import Offloads
 from orchestra.runtime.prompt import Prompt
 from orchestra.runtime.run_blocks import block_sources
 from orchestra.runtime.thread_cache import carried_on, thread_now
-from orchestra.runtime.turn import Outcome, Turn
+from orchestra.runtime.turn import Outcome, Work
 from orchestra.runtime.upkeep import Upkeep
 from orchestra.store.context_store import ContextStore
 from orchestra.store.thread_store import (
@@ -141,7 +141,7 @@ class SessionTurn:
         await turn.context.hooks.tell("after_run", result)
         return result
 
-    def _turn(self, begun: Begun) -> tuple[Turn, CachedThread, StateValues]:
+    def _turn(self, begun: Begun) -> tuple[Work, CachedThread, StateValues]:
         request, host, serving = self.request, self.host, self.serving
         loaded, thread = serving.agent.defined().loaded, thread_now(self._cached, begun)
         blocks = serving.agent.run_blocks(begun.blocks)
@@ -161,7 +161,7 @@ class SessionTurn:
         context.compact = partial(Upkeep(host, self.thread).during, context, thread, begun.edition)
         context.tell(RunStarted, session_id=request.session_id, turn=begun.turn + 1, resumed=begun.resumed)
         context.flush = MemoryFlush(host, self.thread, begun, context, journal).when_due
-        return Turn(context, journal, serving.tools(context, journal, state, begun.resumed)), thread, state
+        return serving.work(context, journal, state, begun.resumed), thread, state
 
     async def _give_back(self, begun: Begun, error: Exception) -> None:
         """A turn that cannot even start (a limit that is none, say) leaves the thread as it was, and free."""
@@ -177,7 +177,7 @@ class SessionTurn:
             commit = replace(commit, edition=found.edition)
 
     async def _commit(
-        self, turn: Turn, outcome: Outcome, begun: Begun, thread: CachedThread, state: StateValues
+        self, turn: Work, outcome: Outcome, begun: Begun, thread: CachedThread, state: StateValues
     ) -> RunResult:
         """One script. The same run twice, a late owner, an edit of the log meanwhile: see ``commit.lua``."""
         host, request, agent = self.host, self.request, turn.context.loaded.agent

@@ -144,7 +144,7 @@ class ToolCalls:
             if isinstance(tool, ChildTool):
                 content = await self._child(name, tool, arguments)
             else:
-                content = await tool.run(arguments, self._tool_context(name, call, seen, view))
+                content = await tool.run(arguments, self.surroundings(name, call, seen, view))
             content = await hooks.change("after_tool", content, shown)
             return whole(as_text(content)), False
         except Fenced:
@@ -171,7 +171,8 @@ class ToolCalls:
         self.context.count(result.usage_by_agent)
         return tool_answer(result)
 
-    def _tool_context(self, name: str, call: ToolCall, seen: dict[str, int], view: AgentState) -> ToolContext:
+    def surroundings(self, name: str, call: ToolCall, seen: dict[str, int], view: AgentState) -> ToolContext:
+        """What the tool gets beside its arguments; ``seen`` are the versions of the blocks that the model was shown."""
         request = self.context.request
 
         async def once(piece: str, function: Callable[[], object]) -> Json:

@@ -11,7 +11,7 @@ from orchestra.core.events import ContextDecided
 from orchestra.runtime.caches import CachedThread
 from orchestra.runtime.compactor import Compactor, with_record
 from orchestra.runtime.definition import Loaded
-from orchestra.runtime.turn import Turn
+from orchestra.runtime.turn import Work
 from orchestra.runtime.turn_context import TurnContext
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Upkeep:
     def __init__(self, host: Host, thread: str) -> None:
         self._host, self._thread = host, thread
 
-    async def after(self, turn: Turn, cached: CachedThread, edition: int) -> None:
+    async def after(self, turn: Work, cached: CachedThread, edition: int) -> None:
         """The turn is stored: compact when it is due. The answer does not wait for it, unless ``block_stream`` says so.
 
         The host dies under way: nothing is recorded, and the check after the next turn, on any host, does it again.

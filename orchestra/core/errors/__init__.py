@@ -45,6 +45,7 @@ from orchestra.core.errors.system import (
     StoreUnavailable,
 )
 from orchestra.core.errors.threads import (
+    DefinitionChanged,
     Fenced,
     FunctionUnavailable,
     InvocationStateError,
@@ -71,6 +72,7 @@ __all__ = [
     "ConfigErrors",
     "ContextOverflow",
     "ContextWindowTooSmall",
+    "DefinitionChanged",
     "DuplicateLabel",
     "EmbeddedServerError",
     "EmbeddingMismatch",

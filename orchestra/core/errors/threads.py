@@ -17,6 +17,26 @@ class Fenced(OrchestraError):
         return f"{self.name}: another owner has taken over (fencing token {self.token} is old); nothing was written"
 
 
+class DefinitionChanged(OrchestraError):
+    """A run cannot go on: what it runs was registered anew meanwhile, and differs.
+
+    Data: ``runnable``, ``run_id``, ``differences`` (a line each). Nothing was changed: register the former definition
+    and resume the run, or cancel it.
+    """
+
+    def __init__(self, runnable: str, run_id: str, differences: tuple[str, ...]) -> None:
+        super().__init__(runnable, run_id, differences)
+        self.runnable, self.run_id, self.differences = runnable, run_id, differences
+
+    def message(self) -> str:
+        """Lists the differences."""
+        what = "; ".join(self.differences)
+        return (
+            f"{self.runnable!r} has changed since run {self.run_id} began: {what}. "
+            "Register it as it was and resume the run, or cancel the run"
+        )
+
+
 class SessionBusy(OrchestraError):
     """Another run works on this session. Data: ``session``, ``run_id``."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from orchestra.core.errors import Fenced
 from orchestra.core.graph import Edge, Graph
+from orchestra.core.handoff import Handoff
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.messages import Message
 from orchestra.core.model import Usage
@@ -16,7 +17,7 @@ from orchestra.patterns.graph_plan import GraphPlan
 from orchestra.patterns.outcome import PatternOutcome
 from orchestra.patterns.planning import Planner
 from orchestra.patterns.swarm_plan import SwarmPlan
-from orchestra.patterns.visits import Handoff, NodeResult, Visit
+from orchestra.patterns.visits import NodeResult, Visit
 
 TASK = (Message("user", "the task"),)
 Answer = Callable[[Visit], NodeResult]

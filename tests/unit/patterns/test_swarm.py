@@ -8,12 +8,13 @@ import pytest
 
 from orchestra.core.agent import Agent
 from orchestra.core.graph import Graph
+from orchestra.core.handoff import Handoff, handoff_spec, read_handoff, second_handoff
 from orchestra.core.messages import Message, Part
 from orchestra.core.swarm import Swarm
-from orchestra.patterns.handoff import handoff_spec, read_handoff, second_handoff, targets_of
+from orchestra.patterns.handoff import targets_of
 from orchestra.patterns.shared_context import SharedContext
 from orchestra.patterns.swarm_plan import SwarmPlan
-from orchestra.patterns.visits import Handoff, Visit
+from orchestra.patterns.visits import Visit
 from tests.unit.patterns.stage import TASK, Answer, Stage, done, failed, handed, play
 
 A = Agent(name="a", description="finds out")

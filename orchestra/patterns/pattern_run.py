@@ -1,0 +1,251 @@
+"""One run of a swarm or a graph on a host: the engine, with child runs as its nodes and a journal that keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from orchestra.core.errors import Fenced, LimitReached, StoreUnavailable
+from orchestra.core.events import HandedOff, NodeEnded, NodeStarted
+from orchestra.core.failpoints import failpoint
+from orchestra.core.graph import Graph
+from orchestra.core.handoff import handoff_in
+from orchestra.core.jsontext import Json, dumps, loads
+from orchestra.core.messages import Message, ToolCall
+from orchestra.core.model import Usage
+from orchestra.core.result import RunResult
+from orchestra.core.swarm import Swarm
+from orchestra.patterns.engine import NodeEnd, NodeStart, execute
+from orchestra.patterns.function_node import call_function, is_idempotent
+from orchestra.patterns.graph_plan import GraphPlan
+from orchestra.patterns.handoff import targets_of
+from orchestra.patterns.node_input import as_text
+from orchestra.patterns.outcome import PatternOutcome
+from orchestra.patterns.swarm_plan import SwarmPlan
+from orchestra.patterns.visits import ABORTED, NodeResult, NodeStatus, Visit
+from orchestra.runtime.child_runs import output_text
+from orchestra.runtime.tool_calls import UNKNOWN_OUTCOME
+from orchestra.runtime.turn import Outcome, Turn
+
+if TYPE_CHECKING:
+    from orchestra.memory.state import AgentState, StateValues
+    from orchestra.runtime.journal import Journal
+    from orchestra.runtime.serving import Serving
+    from orchestra.runtime.turn_context import TurnContext
+
+LAST = "last_node"
+"""The key of a swarm's own state that names who answered last."""
+
+
+class PatternRun(Turn):
+    """One run of a pattern, from its input to its outcome; begin and commit are those of a turn. Owner: its serving.
+
+    Journal entries: ``n:<visit>`` is a settlement of the engine, ``s:<visit>`` the start of a function that cannot be
+    repeated.
+    """
+
+    def __init__(
+        self, serving: Serving, context: TurnContext, journal: Journal, state: StateValues, resumed: bool
+    ) -> None:
+        tools = serving.tools(context, journal, state, resumed)
+        super().__init__(context, journal, tools)
+        self._tools, self._state, self._resumed = tools, state, resumed
+        self._children = serving.children(context, journal)
+        self._invocation_state = serving.invocation_state
+        self._found: PatternOutcome | None = None
+        self._views: dict[str, AgentState] = {}
+        pattern = context.loaded.pattern
+        assert isinstance(pattern, Swarm | Graph)
+        self.pattern: Swarm | Graph = pattern
+        self._plan: SwarmPlan | GraphPlan | None = None
+
+    async def work(self) -> Outcome:
+        """Run the nodes to the end of the run."""
+        outcome = await super().work()
+        found = self._found
+        if found is None:
+            # It was cancelled, or a limit was reached, while nodes ran: what they did so far is told.
+            self._found = self._plan.outcome() if self._plan is not None else PatternOutcome("failed")
+            return outcome
+        if found.last_node and found.status in ("completed", "limit"):
+            self._remember(found.last_node)
+        if found.status == "completed":
+            self.context.messages.append(self._stamped(Message("assistant", output_text(found.output))))
+        return replace(outcome, status=found.status, reason=found.reason, error=found.error, output=found.output)
+
+    async def _loop(self) -> Json:
+        self._journal.check()
+        pattern = self.pattern
+        checkpoints = _Checkpoints(self._journal, self._views, self._state)
+        checkpoints.restore()
+        plan = self._plan = self._made_plan()
+        self._found = await execute(
+            plan,
+            self._node,
+            checkpoints,
+            run_id=self.context.request.run_id,
+            max_concurrency=pattern.max_concurrency if isinstance(pattern, Graph) else None,
+            node_timeout=pattern.node_timeout,
+            execution_timeout=pattern.execution_timeout,
+            emit=self._tell,
+            fatal=(Fenced, StoreUnavailable, LimitReached),
+        )
+        return self._found.output
+
+    def _made_plan(self) -> SwarmPlan | GraphPlan:
+        task = self.context.request.input
+        if isinstance(self.pattern, Swarm):
+            last = self._state.view().get(LAST) if self.pattern.start == "last" else None
+            return SwarmPlan(self.pattern, task, first=last if isinstance(last, str) else None)
+        opened = self._invocation_state.open() if self._invocation_state is not None else {}
+        return GraphPlan(self.pattern, task, invocation_state=opened)
+
+    def _remember(self, node: str) -> None:
+        if isinstance(self.pattern, Swarm) and self.pattern.start == "last":
+            self._state.view().set(LAST, node)
+
+    # --- nodes ----------------------------------------------------------------------------------------------------
+
+    async def _node(self, visit: Visit) -> NodeResult:
+        hooks = self.context.hooks
+        decision = await hooks.change("before_node", "run", visit)
+        if decision == "skip":
+            return NodeResult("skipped", "hook", output=visit.given.text, text=visit.given.text)
+        if decision == "abort":
+            return NodeResult("failed", ABORTED, "a hook aborted the run")
+        failpoint("pattern.node_starting")
+        function = self.pattern.nodes[visit.node].function if isinstance(self.pattern, Graph) else None
+        result = await (self._child(visit) if function is None else self._function(visit, function))
+        failpoint("pattern.node_done")
+        return await hooks.change("after_node", result, visit)
+
+    async def _child(self, visit: Visit) -> NodeResult:
+        """A node that is a run below this one."""
+        targets = targets_of(self.pattern, visit.node) if isinstance(self.pattern, Swarm) else {}
+        found = await self._children.run(
+            *(visit.runs, visit.given.messages),
+            name=visit.key,
+            place=visit.node,
+            memory=visit.memory,
+            handoffs=targets,
+        )
+        context = self.context
+        if found.status == "limit" and (most := getattr(context.limits, found.reason, None)) is not None:
+            used = context.usage + found.usage
+            spent = {"model_calls": used.model_calls, "tool_calls": used.tool_calls, "tokens": used.total_tokens}
+            if spent.get(found.reason, 0) >= most:  # not its own limit, but the end of what was left of this run's
+                context.count(found.usage_by_agent)
+                raise LimitReached(found.reason, most)
+        handoff = handoff_in(found.messages, agent=visit.node, targets=tuple(targets)) if targets else None
+        return NodeResult(
+            cast("NodeStatus", found.status),
+            found.reason,
+            found.error,
+            found.output,
+            as_text(found.output) if found.output is not None else "",
+            handoff if found.status == "completed" else None,
+            found.usage,
+            {name: usage for name, usage in found.usage_by_agent.items() if usage != Usage()},
+        )
+
+    async def _function(self, visit: Visit, function: object) -> NodeResult:
+        """A node that is a plain function: it runs here."""
+        journal = self._journal
+        if not is_idempotent(function):
+            if journal.known(f"s:{visit.key}") is not None:
+                return NodeResult("failed", "unknown_outcome", UNKNOWN_OUTCOME)
+            await journal.starting()
+            await journal.write(f"s:{visit.key}", "1")
+        view = self._views[visit.key] = self._state.view()
+        call = ToolCall(visit.key, visit.node, {})
+        try:
+            return await call_function(function, visit.given, self._tools.surroundings(visit.key, call, {}, view))
+        finally:
+            view.close()
+
+    # --- events ---------------------------------------------------------------------------------------------------
+
+    def _tell(self, event: NodeStart | NodeEnd) -> None:
+        tell = self.context.tell
+        if isinstance(event, NodeStart):
+            visit = event.visit
+            tell(NodeStarted, node=visit.node, visit=visit.number, item=visit.item, runs=visit.runs)
+            return
+        result = event.result
+        self.context.count(result.usage_by_agent)
+        tell(
+            NodeEnded,
+            node=event.node,
+            visit=event.number,
+            item=event.item,
+            status=result.status,
+            reason=result.reason,
+            error=result.error,
+            text=result.text,
+            usage=result.usage,
+            seconds=event.seconds,
+            replayed=event.replayed,
+        )
+        if result.handoff is not None:
+            handoff = result.handoff
+            tell(HandedOff, source=event.node, target=handoff.target, message=handoff.message)
+
+    # --- the end --------------------------------------------------------------------------------------------------
+
+    def finished_messages(self, outcome: Outcome) -> tuple[Message, ...]:
+        """The input, and the output of a run that completed; nothing of the nodes."""
+        if outcome.status == "completed":
+            return tuple(self.context.messages)
+        mine = self.context.messages[: len(self.context.request.input)]
+        return tuple(message.with_meta(replace(message.meta, aborted=True)) for message in mine)
+
+    def result(self, outcome: Outcome, messages: tuple[Message, ...], *, turn: int, host: str) -> RunResult:
+        """The result, with every visit of every node."""
+        made, found = super().result(outcome, messages, turn=turn, host=host), self._found
+        used = {name: usage for name, usage in made.usage_by_agent.items() if usage != Usage()}
+        if found is None:
+            return replace(made, usage_by_agent=used)
+        results: Mapping[str, Sequence[Json]] = {
+            name: [visit.to_json() for visit in visits] for name, visits in found.node_results.items()
+        }
+        last = self.pattern.nodes[found.last_node].runs if isinstance(self.pattern, Graph) and found.last_node else ""
+        return replace(
+            made,
+            usage_by_agent=used,
+            last_agent=last or found.last_node or made.last_agent,
+            node_results=results,
+            node_history=found.node_history,
+        )
+
+
+class _Checkpoints:
+    """The settlements of one run in its journal. With each goes what a function set of the pattern's state."""
+
+    def __init__(self, journal: Journal, views: Mapping[str, AgentState], state: StateValues) -> None:
+        self._journal, self._views, self._state = journal, views, state
+        found = [loads(text) for text in journal.entries("n:").values()]
+        self._known = sorted(found, key=lambda entry: cast("int", entry["at"]))
+        self._next = len(self._known)
+
+    def restore(self) -> None:
+        """Set again what functions had set in earlier processes of this run."""
+        for entry in self._known:
+            for operation in entry.get("state", ()):
+                self._state.apply(tuple(operation))
+
+    def known(self) -> Sequence[Json]:
+        """The settlements of earlier processes, in their order."""
+        return [cast("Json", entry["settled"]) for entry in self._known]
+
+    async def write(self, name: str, value: Json) -> None:
+        """Keep one."""
+        entry: dict[str, Json] = {"at": self._next, "settled": value}
+        if name in self._views:
+            entry["state"] = [list(item) for item in self._views[name].changes()]
+        self._next += 1
+        failpoint("pattern.settling")
+        text = dumps(entry)
+        if await self._journal.write(f"n:{name}", text) != text:
+            raise Fenced(f"visit {name}")  # another process of this run has settled it, and goes on
+        failpoint("pattern.settled")
