@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import cast
 
 from orchestra.store.connection import Store
@@ -14,11 +14,24 @@ KEYS = 200
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """New entries of a log. ``first`` is the index of the first one; 0 means that what was known before is void."""
+    """New entries of a log. ``first`` is the index of the first one; 0 means that what was known before is void.
+
+    ``born`` tells the thread from another one that had its name before.
+    """
 
     first: int
     total: int
     entries: tuple[str, ...]
+    born: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What has been read of a log: so many entries, the last one's sequence number, and the thread's birth."""
+
+    count: int = 0
+    last: str = ""
+    born: str = ""
 
 
 class RecallStore:
@@ -28,7 +41,7 @@ class RecallStore:
         self.store = store
 
     async def threads_of(self, user_id: str, agent: str) -> list[str]:
-        """The threads of this agent in which this user has had a turn, sorted."""
+        """The threads of this agent in which this user has had a turn, sorted; other users may have them now."""
         found = cast("set[str]", await self.store.read("SMEMBERS", self.store.keys.user_threads(user_id)))
         return sorted(thread for thread in found if thread.startswith(f"{agent}|"))
 
@@ -37,10 +50,11 @@ class RecallStore:
         found = await self.store.scored(self.store.keys.threads)
         return sorted(thread for thread, _ in found if thread.startswith(f"{agent}|"))
 
-    async def news(self, known: Mapping[str, tuple[int, str]]) -> dict[str, News]:
-        """What was added to each thread's log after (entries known, the last one's sequence number).
+    async def news(self, known: Mapping[str, Read], user_id: str | None = None) -> dict[str, News]:
+        """What was added to each thread's log since it was read.
 
-        At most 1,000 entries come at once; ``total`` tells whether there is more.
+        With ``user_id`` a thread that is not this user's any more has nothing. At most 1,000 entries come at once;
+        ``total`` tells whether there is more.
         """
         out: dict[str, News] = {}
         threads = list(known)
@@ -48,10 +62,10 @@ class RecallStore:
             some = threads[first : first + KEYS]
             answer = await self.store.run(
                 "news",
-                [self.store.keys.log(thread) for thread in some],
-                [BATCH, *(part for thread in some for part in known[thread])],
+                [key for thread in some for key in (self.store.keys.head(thread), self.store.keys.log(thread))],
+                [BATCH, user_id or "", *(part for thread in some for part in astuple(known[thread]))],
             )
             for thread, item in zip(some, answer[1:], strict=True):
-                start, total, entries = cast("tuple[int, int, list[str]]", item)
-                out[thread] = News(int(start), int(total), tuple(entries))
+                start, total, entries, born = cast("tuple[int, int, list[str], str]", item)
+                out[thread] = News(int(start), int(total), tuple(entries), born)
         return out

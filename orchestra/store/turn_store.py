@@ -85,7 +85,7 @@ class TurnStore:
         entries = await self.store.items(k.log(thread))
         stay = [text for text in entries if int(text.split(" ", 1)[0]) <= last]
         calls = sum('"role":"assistant"' in text for text in stay)
-        session_id = new_thread.partition("|")[2]
+        session_id, user = new_thread.partition("|")[2], head.get("user", "")
         answer = await self.store.run(
             "fork",
             [
@@ -93,9 +93,11 @@ class TurnStore:
                 *(k.head(new_thread), k.log(new_thread), k.turns(new_thread), k.state(new_thread)),
                 *(k.session(session_id), k.threads, k.op(operation_id), k.token),
                 *(k.context(thread), k.offload(thread), k.context(new_thread), k.offload(new_thread)),
+                k.user_threads(user),
             ],
             [
                 *(new_thread, head["edition"], head["seq"], len(stay), kept, at_turn, last, calls, MEMO_SECONDS),
+                user,
                 *(part for key, value in state.items() for part in (key, dumps(value))),
             ],
         )

@@ -14,7 +14,7 @@ from orchestra.memory.search.filters import Filter
 from orchestra.memory.search.ranking import Ranking, fused
 from orchestra.memory.search.term_index import TermIndex
 from orchestra.memory.sessions import readable
-from orchestra.store.recall_store import News
+from orchestra.store.recall_store import News, Read
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,11 +30,14 @@ EMBEDDED_CHARS = 2000
 
 
 class Conversation:
-    """The utterances of several threads. Owner: the thread of the search; ``lock`` belongs to the event loop."""
+    """The utterances of several threads. Owner: the thread of the search; ``lock`` belongs to the event loop.
 
-    def __init__(self, dimension: int) -> None:
-        self.lock = asyncio.Lock()
-        self.known: dict[str, tuple[int, str]] = {}
+    With ``user_id`` only what is this user's is in it.
+    """
+
+    def __init__(self, dimension: int, user_id: str | None = None) -> None:
+        self.lock, self.user_id = asyncio.Lock(), user_id
+        self.known: dict[str, Read] = {}
         self._said: dict[str, Utterance] = {}
         self._of: dict[str, set[str]] = {}
         self._words = TermIndex()
@@ -69,7 +72,8 @@ class Conversation:
         """Take over what was added to the logs; whether more is to come."""
         more = False
         for thread, one in news.items():
-            count, last = self.known.get(thread, (0, ""))
+            read = self.known.get(thread, Read())
+            count, last = read.count, read.last
             if one.first == 0 and count:
                 self._forget(thread)
             if one.entries:
@@ -78,7 +82,7 @@ class Conversation:
                     self._add(thread, message)
             elif one.first == 0:
                 count, last = 0, ""
-            self.known[thread] = (count, last)
+            self.known[thread] = Read(count, last, one.born)
             more = more or count < one.total
         return more
 

@@ -17,7 +17,7 @@ from orchestra.memory.search.ranking import Ranking, Rankings
 from orchestra.memory.search.recent import Recent
 from orchestra.store.connection import Store
 from orchestra.store.event_store import EventFeed
-from orchestra.store.recall_store import RecallStore
+from orchestra.store.recall_store import Read, RecallStore
 
 #: So many utterances without a vector are embedded within a search; of more, the older ones follow in the background
 #: and are found by their words until then.
@@ -47,7 +47,8 @@ class RecallSearch:
         what = [*where, query.text, *query.roles, str(span)]
         embedder = await self._embeddings.embedder()
         dimension = 0 if embedder is None else embedder.dimension
-        talk = self._kept.get("\n".join(where), lambda: Conversation(dimension))
+        user_id = where[2] if where[0] == "user" else None
+        talk = self._kept.get("\n".join(where), lambda: Conversation(dimension, user_id))
         await self._refresh(talk, await self._threads(query))
         if self._following is None or self._following.done():
             self._following = asyncio.create_task(self._follow(), name="recall follows the turns")
@@ -85,7 +86,7 @@ class RecallSearch:
             await on_thread(self._thread, talk.keep, threads)
             more = True
             while more:
-                news = await self._logs.news({thread: talk.known.get(thread, (0, "")) for thread in threads})
+                news = await self._logs.news({one: talk.known.get(one, Read()) for one in threads}, talk.user_id)
                 more = await on_thread(self._thread, talk.read, news)
         if await self._embeddings.embedder() is not None:
             await self._embed(talk, embed)

@@ -14,8 +14,8 @@ if ARGV[1] ~= 'add' and h[1] and h[1] ~= '' then return {'HELD', h[1]} end
 local now, answer = now_ms(), ''
 if not h[2] then
   if ARGV[1] ~= 'add' then return {'OK', ''} end
-  redis.call('HSET', head, 'edition', 1, 'seq', 0, 'turn', 0, 'calls', 0, 'watermark', 0, 'watermark_turn', 0,
-    'due_turn', 0, 'created_at', now)
+  redis.call('HSET', head, 'edition', 1, 'born', redis.call('INCR', KEYS[11]), 'seq', 0, 'turn', 0, 'calls', 0,
+    'watermark', 0, 'watermark_turn', 0, 'due_turn', 0, 'created_at', now)
   redis.call('SADD', KEYS[8], string.match(ARGV[2], '^([^|]*)|'))
   h = {'', '1', '0', '0', '0', '0'}
 end

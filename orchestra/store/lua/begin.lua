@@ -50,7 +50,7 @@ if not mine then
   if not h[4] then
     -- The edition comes from the counter that never goes back: a thread that was deleted and made again looks like no
     -- thread that a host may still have in its cache.
-    redis.call('HSET', head, 'edition', token, 'seq', 0, 'turn', 0, 'calls', 0, 'watermark', 0, 'watermark_turn', 0,
+    redis.call('HSET', head, 'edition', token, 'born', token, 'seq', 0, 'turn', 0, 'calls', 0, 'watermark', 0, 'watermark_turn', 0,
       'due_turn', 0, 'created_at', now)
     if ARGV[13] == '' then
       redis.call('SADD', KEYS[10], string.match(ARGV[10], '^([^|]*)|'))

@@ -99,7 +99,7 @@ end
 redis.call('DEL', KEYS[8])
 for i = math.max(1, #retracted - 999), #retracted do redis.call('RPUSH', KEYS[8], retracted[i]) end
 if running then redis.call('HSET', head, 'token', redis.call('INCR', KEYS[13]), 'host', '', 'run', '') end
-if not h[4] then redis.call('HSET', head, 'created_at', now) end
+if not h[4] then redis.call('HSET', head, 'created_at', now, 'born', redis.call('INCR', KEYS[13])) end
 redis.call('HSET', head, 'edition', redis.call('INCR', KEYS[13]), 'seq', math.max(tonumber(h[4] or '0'), tonumber(s[1])),
   'turn', s[2], 'calls', s[3], 'watermark', mark, 'watermark_turn', mark_turn, 'due_turn', s[6], 'updated_at', now,
   'user', user)

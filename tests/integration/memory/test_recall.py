@@ -16,6 +16,7 @@ from orchestra.memory.search.embedder import find, load
 from orchestra.memory.sessions import Session
 from orchestra.runtime.client import Client
 from orchestra.store.connection import Store
+from orchestra.store.thread_store import ThreadStore
 from orchestra.testing import FunctionModel
 from tests.hosts import Machines
 from tests.meanings import MeaningEmbedder
@@ -242,6 +243,57 @@ async def test_deleted_sessions_are_not_found(client: Client, store: Store, look
     assert len(await texts(where, "boat")) == 2
     await delete_session(store, Session(store, "one", "a"))
     assert await texts(where, "boat") == ["the second boat"]
+
+
+async def end_now(store: Store, thread: str) -> None:
+    """As the server ends a session by its time to live: its keys go, the lists know nothing of it."""
+    k = store.keys
+    for key in (k.head(thread), k.log(thread), k.turns(thread), k.state(thread)):
+        await store.read("PEXPIREAT", key, 1)
+
+
+@pytest.mark.parametrize("how", ["ended", "deleted"])
+async def test_a_session_that_another_user_has_now(client: Client, store: Store, looking: Looking, how: str) -> None:
+    """It counts from one again, so number and length of its log are those that a search has seen before."""
+    wheres = {name: looking(user_id=name) for name in ("ana", "ben")}
+    session, everybody = looking(session_id="s"), looking(scope="agent")
+    await said(client, "the boat of ana")
+    assert [await texts(where, "boat") for where in (*wheres.values(), session, everybody)] == [
+        *(["the boat of ana"], []),
+        *(["the boat of ana"], ["the boat of ana"]),
+    ]
+    if how == "ended":
+        await end_now(store, "a|s")
+    else:
+        await ThreadStore(store).delete("a|s")
+    await said(client, "the boat of ben", user_id="ben")
+    for where in (wheres["ben"], session, everybody, looking(user_id="ben")):
+        assert await texts(where, "boat") == ["the boat of ben"]
+    for where in (wheres["ana"], looking(user_id="ana")):
+        assert await texts(where, "boat") == []
+    await said(client, "a second boat of ana", session_id="other")
+    assert await texts(wheres["ana"], "boat") == ["a second boat of ana"]
+
+
+async def test_a_session_of_added_messages_that_is_made_again(store: Store, looking: Looking) -> None:
+    session, where = Session(store, "s", "a"), looking(session_id="s")
+    for text in ("the first boat", "the second boat"):
+        await session.add_items([{"role": "user", "content": text}])
+        assert await texts(where, "boat") == [text]
+        await end_now(store, "a|s")
+
+
+async def test_branches_and_restored_sessions_are_found_at_once(client: Client, store: Store, looking: Looking) -> None:
+    where, other = looking(user_id="ana"), looking(user_id="ben")
+    await said(client, "my boat is blue", "and it is old")
+    snapshot = await client.snapshot("s")
+    await client.session("s").fork(1, "branch")
+    await ThreadStore(store).delete("a|s")
+    assert [(one.text, one.session_id) for one in await where.search("boat")] == [("my boat is blue", "branch")]
+    await client.restore(snapshot)
+    assert sorted(one.session_id for one in await where.search("boat")) == ["branch", "s"]
+    assert await texts(where, "old") == ["and it is old"]
+    assert await texts(other, "boat") == []
 
 
 async def test_many_search_while_turns_run(client: Client, looking: Looking) -> None:
