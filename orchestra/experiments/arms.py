@@ -44,16 +44,19 @@ def arms(experiment: Experiment) -> tuple[Arm, ...]:
         for consolidator, limit, window in crossed:
             out.append(
                 Arm(
-                    _named(name, experiment, consolidator if kind != "off" else None, limit, window),
+                    _named(name, experiment, None, None, window)
+                    if kind == "off"
+                    else _named(name, experiment, consolidator, limit, window),
                     *(kind, trigger, "block", consolidator, limit, window, every),
                 )
             )
     for baseline in experiment.baselines:
-        for limit, window in product(experiment.block_limit, experiment.window):
+        limits = experiment.block_limit if baseline == "gold" else experiment.block_limit[:1]
+        for limit, window in product(limits, experiment.window):
             memory: Memory = "block" if baseline == "gold" else baseline
             trigger = EveryTurns(1) if baseline == "gold" else Never()
             title = "full context" if baseline == "full" else baseline
-            name = _named(title, experiment, None, limit, window)
+            name = _named(title, experiment, None, limit if baseline == "gold" else None, window)
             out.append(Arm(name, "baseline", trigger, memory, "gold", limit, window))
     return tuple({arm.name: arm for arm in reversed(out)}.values())[::-1]
 
@@ -78,11 +81,11 @@ def trigger_of(choice: TriggerChoice) -> Trigger:
     return BeforeCompaction()
 
 
-def _named(name: str, experiment: Experiment, consolidator: str | None, limit: int, window: int) -> str:
+def _named(name: str, experiment: Experiment, consolidator: str | None, limit: int | None, window: int) -> str:
     parts = [name]
     if len(experiment.consolidator) > 1 and consolidator is not None:
         parts.append(consolidator)
-    if len(experiment.block_limit) > 1:
+    if len(experiment.block_limit) > 1 and limit is not None:
         parts.append(f"{limit} chars")
     if len(experiment.window) > 1:
         parts.append(f"window {window}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import queue
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestra.cluster.ray_connection import RayConnection
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 Found: TypeAlias = "tuple[int, TrialRecord]"
 Told: TypeAlias = "queue.SimpleQueue[Found | BaseException | None]"
+
+_PIECES = 60
 
 #: Where the records of the run that is under way go. Tune pickles its callbacks, so theirs cannot hold it.
 finished: Told | None = None
@@ -39,7 +44,9 @@ def play_on_ray(experiment: Experiment, left: Sequence[tuple[int, Trial]], purse
 
     def work() -> None:
         try:
-            _fit(experiment, left, purse)
+            # Standard output is for the results: what Tune prints goes where progress goes.
+            with redirect_stdout(sys.stderr):
+                _fit(experiment, left, purse)
             done.put(None)
         except BaseException as error:
             done.put(error)
@@ -58,10 +65,12 @@ def play_on_ray(experiment: Experiment, left: Sequence[tuple[int, Trial]], purse
 
 
 def _fit(experiment: Experiment, left: Sequence[tuple[int, Trial]], purse: Purse) -> None:
+    # Read when ray.tune is imported: without it Tune draws tables of its own.
+    os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
     from ray import tune
 
     searching = experiment.search == "optuna"
-    groups = _by_arm(left) if searching else [[one] for one in left]
+    groups = _by_arm(left) if searching else _in_pieces(left)
 
     class Collect(tune.Callback):  # type: ignore[misc]
         """Takes the records out of the results as they come."""
@@ -119,6 +128,12 @@ def _trainable(experiment: Experiment) -> Callable[..., None]:
         tune.report({"records": told, "score": sum(scores) / len(scores)})
 
     return trainable
+
+
+def _in_pieces(left: Sequence[tuple[int, Trial]]) -> list[list[tuple[int, Trial]]]:
+    """Groups that a trial of Tune plays one after the other: one costs it about half a second of its own."""
+    size = max(1, len(left) // _PIECES)
+    return [list(left[i : i + size]) for i in range(0, len(left), size)]
 
 
 def _by_arm(left: Sequence[tuple[int, Trial]]) -> list[list[tuple[int, Trial]]]:

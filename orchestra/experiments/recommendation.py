@@ -11,6 +11,8 @@ from orchestra.experiments.summary import ArmSummary, WorkloadSummary
 RATIOS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 #: An adaptive arm may use this much more than the fixed one that it is held against.
 ALLOWANCE = 1.1
+#: Freshness that nobody would notice.
+TOLERANCE = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,9 @@ def recommend(workload: WorkloadSummary, *, worth: float) -> Recommendation:
         return Recommendation(workload.name, None, "No fixed frequency was played, so none is recommended.", {}, ())
     best = max(fixed, key=lambda one: score(one, worth=worth))
     by_ratio = {ratio: max(fixed, key=lambda one: score(one, worth=worth, ratio=ratio)).arm.name for ratio in RATIOS}
-    verdicts = tuple(_verdict(one, best, fixed) for one in workload.of_kind("trigger") if "adaptive" in one.arm.name)
+    verdicts = tuple(
+        _verdict(one, best, fixed, worth) for one in workload.of_kind("trigger") if "adaptive" in one.arm.name
+    )
     near = [one for one in fixed if _alike(one, best)]
     text = " ".join([_reason(best, near, worth), _equals(best, near), _sensitivity(by_ratio)])
     return Recommendation(workload.name, best.arm.name, text.replace("  ", " "), by_ratio, verdicts)
@@ -112,7 +116,7 @@ def _span(ratios: Sequence[float]) -> str:
     return f"{ratios[0]:g}" if len(ratios) == 1 else f"{ratios[0]:g} to {ratios[-1]:g}"
 
 
-def _verdict(arm: ArmSummary, best: ArmSummary, fixed: Sequence[ArmSummary]) -> AdaptiveVerdict:
+def _verdict(arm: ArmSummary, best: ArmSummary, fixed: Sequence[ArmSummary], worth: float) -> AdaptiveVerdict:
     same = [one for one in fixed if _alike(one, arm)]
     held = (
         best if _alike(best, arm) else max(same or fixed, key=lambda one: one.freshness.value if one.freshness else 0)
@@ -135,15 +139,14 @@ def _verdict(arm: ArmSummary, best: ArmSummary, fixed: Sequence[ArmSummary]) -> 
 
 
 def _alike(one: ArmSummary, other: ArmSummary) -> bool:
-    """Whether they differ only in how often they sleep."""
-    consolidators = {arm.arm.consolidator for arm in (one, other) if arm.arm.kind != "off"}
-    rest = {(arm.arm.block_limit, arm.arm.window) for arm in (one, other)}
-    return len(consolidators) <= 1 and len(rest) == 1
+    """Whether they differ only in how often they sleep; a block that stays empty has no size."""
+    asleep = {(arm.arm.consolidator, arm.arm.block_limit) for arm in (one, other) if arm.arm.kind != "off"}
+    return len(asleep) <= 1 and one.arm.window == other.arm.window
 
 
 def _fresh_enough(arm: ArmSummary, other: ArmSummary) -> bool:
     gap = arm.difference(other)
-    return gap is not None and gap.high >= 0
+    return gap is not None and gap.high >= -TOLERANCE
 
 
 def _number(arm: ArmSummary) -> str:

@@ -135,8 +135,9 @@ def test_on_ray_tune_the_numbers_are_the_same(orchestra: Command, tmp_path: Path
     (tmp_path / "small.yaml").write_text(small, encoding="utf-8")
     assert orchestra("tune", "small.yaml", "--out", "local").code == 0
     (tmp_path / "small.yaml").write_text(small.replace("runner: local", "runner: ray"), encoding="utf-8")
-    done = orchestra("tune", "small.yaml", "--out", "ray")
+    done = orchestra("tune", "small.yaml", "--out", "ray", "--json")
     assert done.code == 0, done.err
+    assert done.json["workloads"][0]["recommended"]
     assert (tmp_path / "ray" / "results.csv").read_bytes() == (tmp_path / "local" / "results.csv").read_bytes()
     optuna = small.replace("runner: local", "runner: ray\nsearch: optuna\ntrials: 2")
     (tmp_path / "small.yaml").write_text(optuna, encoding="utf-8")
