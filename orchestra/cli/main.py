@@ -13,6 +13,7 @@ import typer
 from orchestra.cli import archive, blocks, runs, sessions
 from orchestra.cli.chatting import chat
 from orchestra.cli.checking import doctor
+from orchestra.cli.context import context
 from orchestra.cli.ending import ended_by
 from orchestra.cli.launching import down, status, up
 from orchestra.cli.playing import run
@@ -54,6 +55,7 @@ app.add_typer(archive.app, name="archive")
 app.add_typer(blocks.app, name="blocks")
 app.add_typer(sessions.app, name="sessions")
 app.add_typer(runs.app, name="runs")
+app.command()(context)
 app.command()(watch)
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from orchestra.core.jsontext import Json
 from orchestra.core.messages import Message, ToolCall
 from orchestra.core.model import Delta, ModelReply, ModelRequest
-from orchestra.models.extractive_summary import extracted
+from orchestra.models.extractive_summary import ExtractiveSummary
 from orchestra.models.playback import completed, played
 
 INSERT = "archival_memory_insert"
 APPEND = "core_memory_append"
 MOST_TOKENS = 300
+MOST_MESSAGES = 200
 NOTHING_MORE = "NO_REPLY"
 
 
@@ -42,7 +43,10 @@ class ExtractiveSaver:
         if request.messages[-1].role == "tool":
             return None
         said = [message for message in request.messages if message.role == "user" and not message.meta.synthetic]
-        text = extracted(_last(said), most=MOST_TOKENS)
+        picked = ExtractiveSummary()
+        for message in said[-MOST_MESSAGES:]:
+            picked.add(message)
+        text = picked.text(MOST_TOKENS)
         if not text:
             return None
         lines = "\n".join(line.removeprefix("- user: ") for line in text.split("\n"))
@@ -52,7 +56,3 @@ class ExtractiveSaver:
         if APPEND in tools and self._label is not None:
             return ToolCall("save", APPEND, {"label": self._label, **arguments})
         return None
-
-
-def _last(messages: Sequence[Message]) -> Sequence[Message]:
-    return messages[-200:]

@@ -23,30 +23,39 @@ class _Line:
     order: int
 
 
-def extracted(
-    messages: Sequence[Message], *, previous: str | None = None, partials: Sequence[str] = (), most: int = MOST_TOKENS
-) -> str:
-    """The telling sentences of ``messages``, what earlier summaries tell first; at most ``most`` tokens.
+class ExtractiveSummary:
+    """Picks the telling sentences of what is added, what earlier summaries tell first. Owner: one summary.
 
-    At most a fifth of what is summarised, too. What users said is worth most, what tools gave least; short lines are
-    better than long ones, newer ones than older ones. Empty when nothing tells anything.
+    Message by message, so that an event loop can go on between them. The text has at most a fifth of the tokens that
+    were added. What users said is worth most, what tools gave least; short lines are better than long ones, newer ones
+    than older ones.
     """
-    carried = [line for text in (previous or "", *partials) for line in text.split("\n") if line.strip()]
-    lines = [
-        _Line(line, _worth(line) + (2.0 if "- user: " in line else 1.0), order) for order, line in enumerate(carried)
-    ]
-    for message in messages:
-        if found := _line(message, len(lines)):
-            lines.append(found)
-    size = sum(text_tokens(message.text) for message in messages) + sum(map(text_tokens, carried))
-    room = min(most, max(40, int(size * SHARE))) if messages else most
-    kept: list[_Line] = []
-    for line in sorted(_once(lines), key=lambda line: (len(line.text) / 60 - line.worth, -line.order)):
-        cost = text_tokens(line.text + "\n")
-        if cost <= room:
-            room -= cost
-            kept.append(line)
-    return "\n".join(line.text for line in sorted(kept, key=lambda line: line.order))
+
+    def __init__(self, previous: str | None = None, partials: Sequence[str] = ()) -> None:
+        carried = [line for text in (previous or "", *partials) for line in text.split("\n") if line.strip()]
+        self._lines = [
+            _Line(line, _worth(line) + 2.0 * ("- user: " in line), order) for order, line in enumerate(carried)
+        ]
+        self._size = sum(map(text_tokens, carried))
+        self._only_carried = True
+
+    def add(self, message: Message) -> None:
+        """One more message."""
+        self._only_carried = False
+        self._size += text_tokens(message.text)
+        if found := _line(message, len(self._lines)):
+            self._lines.append(found)
+
+    def text(self, most: int = MOST_TOKENS) -> str:
+        """At most ``most`` tokens; empty when nothing tells anything."""
+        room = most if self._only_carried else min(most, max(40, int(self._size * SHARE)))
+        kept: list[_Line] = []
+        for line in sorted(_once(self._lines), key=lambda line: (len(line.text) / 60 - line.worth, -line.order)):
+            cost = text_tokens(line.text + "\n")
+            if cost <= room:
+                room -= cost
+                kept.append(line)
+        return "\n".join(line.text for line in sorted(kept, key=lambda line: line.order))
 
 
 def _line(message: Message, order: int) -> _Line | None:

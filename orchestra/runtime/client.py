@@ -28,6 +28,7 @@ from orchestra.memory.search.archive import Archive, LocalArchive
 from orchestra.memory.sessions import Session, SessionUsage, find_session
 from orchestra.memory.snapshots import BlocksToRestore, Restored, Snapshots, SnapshotView
 from orchestra.memory.workspace import Pruned
+from orchestra.runtime.context_report import ContextReport, report_context
 from orchestra.runtime.definition import pack_agent
 from orchestra.runtime.dispatch import Dispatcher
 from orchestra.runtime.function_ref import FunctionTable
@@ -151,6 +152,15 @@ class Client:
         if not await ThreadStore(self.store).exists(session.thread):
             raise UnknownName("session", session_id)
         return await ClosingStore(self.store).ask(session.thread)
+
+    async def context(self, session_id: str, agent: str | None = None) -> ContextReport:
+        """What the next prompt of a session will hold, part by part, and what is left out and why. Changes nothing.
+
+        Raises:
+            UnknownName: no agent has the session.
+            FunctionUnavailable: a tool of the agent was registered by value by another program.
+        """
+        return await report_context(self.store, check_session(session_id), agent, self.functions)
 
     async def snapshot(
         self, session_id: str, agent: str | None = None, *, ttl: float | None = None, operation_id: str | None = None

@@ -21,10 +21,9 @@ from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import dumps
 from orchestra.core.messages import Message
 from orchestra.core.model import Delta, Model, ModelRequest
-from orchestra.core.own_thread import in_own_thread
 from orchestra.core.tokens import text_tokens
 from orchestra.models.extractive import ExtractiveModel
-from orchestra.models.extractive_summary import extracted
+from orchestra.models.extractive_summary import ExtractiveSummary
 from orchestra.models.registry import resolve
 from orchestra.models.windows import context_window
 from orchestra.runtime.definition import Loaded
@@ -181,10 +180,11 @@ class Compactor:
 async def _asked(model: Model, request: SummaryRequest) -> str:
     """The text that ``model`` gives for one request."""
     if isinstance(model, ExtractiveModel):
-        # It works for a while and would keep the loop from everything else.
-        return await in_own_thread(
-            lambda: extracted(request.messages, previous=request.previous, partials=request.partials)
-        )
+        picked = ExtractiveSummary(request.previous, request.partials)
+        for message in request.messages:
+            picked.add(message)
+            await asyncio.sleep(0)  # a thread would contend for the interpreter; this lets the loop go on after each
+        return picked.text()
     text: str | None = None
     async with aclosing(model.stream(ModelRequest(prompt(request)))) as items:  # type: ignore[type-var]
         async for item in items:

@@ -16,6 +16,7 @@ from orchestra.memory.state import StateValues
 from orchestra.models.extractive import ExtractiveModel
 from orchestra.models.extractive_saving import ExtractiveSaver
 from orchestra.runtime.archive_tools import ARCHIVE_TOOLS
+from orchestra.runtime.caches import CachedThread
 from orchestra.runtime.definition import Loaded
 from orchestra.runtime.hooks import HookContext, Hooks
 from orchestra.runtime.journal import Journal
@@ -50,6 +51,7 @@ class MemoryFlush:
 
     host: Host
     thread: str
+    cached: CachedThread
     begun: Begun
     context: TurnContext
     journal: Journal
@@ -100,6 +102,8 @@ class MemoryFlush:
         if noted is not None:
             flushed, failures = noted
             prompt.decided = replace(prompt.decided, flushed=flushed, failures=failures)
+            version = f"flush {self.context.request.run_id}"  # see flush.lua
+            self.cached.record = replace(self.cached.record, version=version, flushed=flushed, failures=failures)
         calls = turn.context.usage.tool_calls
         if done:
             self._tell("yes", f"done, {calls} tool calls{_said(outcome)}", tokens)

@@ -79,13 +79,10 @@ class Prompt:
         Raises:
             ContextOverflow: instructions, blocks and tools alone are larger than the window.
         """
-        agent = self.loaded.agent
-        now = self.clock()
+        agent, now = self.loaded.agent, self.clock()
         kept = context.request.conversation is not None
-        blocks, notes = self._blocks(context.blocks.ordered, now, fresh=kept)
-        text, size = self._system_text(blocks)
+        text, notes = self.opening(context.blocks.ordered, context.specs, now, fresh=kept)
         system = (Message("system", text),) if text else ()
-        self.fixed = size + self._tools_tokens(context.specs)
         if self.fixed >= self.window:
             problem = (
                 f"instructions, blocks and tools alone take {self.fixed} tokens and its window is {self.window}; "
@@ -96,17 +93,9 @@ class Prompt:
         if unsent is not None:
             shown = unsent
         else:
-            around = Surroundings(
-                *(self.window, self.fixed + sum(map(text_tokens, notes)), now, self._last_call, self.user_id),
-                *(self.loaded.preprocessors, self.squeeze),
-            )
-            turn = self._numbered(context.messages)
-            made = self.assembled = assemble(
-                self.log, turn, decided=self.decided, conversation=agent.conversation, around=around
-            )
+            made = self.history(self._numbered(context.messages), notes, now)
             self._decide_pruning(made)
             shown = self._merged(made, len(context.request.input))
-            self.tokens = self.fixed + made.tokens + sum(map(text_tokens, notes))
         self.told_notes = notes
         return ModelRequest(
             (*system, *_with_notes(shown, notes)),
@@ -114,6 +103,27 @@ class Prompt:
             agent.model_settings,
             call_number=context.calls_before + len(context.replies),
         )
+
+    def opening(
+        self, blocks: list[BlockView], specs: tuple[ToolSpec, ...], now: float, *, fresh: bool = False
+    ) -> tuple[str, tuple[str, ...]]:
+        """(The system text, notes about edits since it was pinned). Its tokens, with the tools', are ``fixed`` then."""
+        pinned, notes = self._blocks(blocks, now, fresh=fresh)
+        text, size = self._system_text(pinned)
+        self.fixed = size + self._tools_tokens(specs)
+        return text, notes
+
+    def history(self, turn: Sequence[Message], notes: Sequence[str], now: float) -> Assembled:
+        """What is shown of the log and of this turn; the estimate of all of it is in ``tokens`` then."""
+        noted = sum(map(text_tokens, notes))
+        around = Surroundings(
+            *(self.window, self.fixed + noted, now, self._last_call, self.user_id),
+            *(self.loaded.preprocessors, self.squeeze),
+        )
+        conversation = self.loaded.agent.conversation
+        made = assemble(self.log, turn, decided=self.decided, conversation=conversation, around=around)
+        self.assembled, self.tokens = made, self.fixed + noted + made.tokens
+        return made
 
     def _numbered(self, messages: Sequence[Message]) -> list[Message]:
         """This turn's messages with the numbers that they will have in the log, so that decisions can name them."""
@@ -140,6 +150,21 @@ class Prompt:
             parts = [part for part in (render(blocks), self.decided.bootstrap, self.loaded.agent.instructions) if part]
             self._system = (blocks, "\n\n".join(parts), sum(map(text_tokens, parts)))
         return self._system[1], self._system[2]
+
+    def system_sizes(self, blocks: Sequence[BlockView]) -> dict[str, int]:
+        """Tokens of the pieces of the system text, for a report."""
+        return {
+            "blocks": text_tokens(render(blocks)),
+            "files": text_tokens(self.decided.bootstrap or ""),
+            "instructions": text_tokens(self.loaded.agent.instructions),
+        }
+
+    @staticmethod
+    def why(made: Assembled) -> str:
+        """Why results are shortened, or not, for people."""
+        return _WHY_NOT.get(
+            made.prune_reason, "the window is full and the cache is cold: old tool results are shortened"
+        )
 
     def _tools_tokens(self, specs: tuple[ToolSpec, ...]) -> int:
         if self._tools is None or self._tools[0] is not specs:

@@ -160,7 +160,7 @@ class SessionTurn:
         context.offloads = Offloads(contexts, self.thread, request.run_id, begun.token, offload)
         context.compact = partial(Upkeep(host, self.thread).during, context, thread, begun.edition)
         context.tell(RunStarted, session_id=request.session_id, turn=begun.turn + 1, resumed=begun.resumed)
-        context.flush = MemoryFlush(host, self.thread, begun, context, journal).when_due
+        context.flush = MemoryFlush(host, self.thread, thread, begun, context, journal).when_due
         return serving.work(context, journal, state, begun.resumed), thread, state
 
     async def _give_back(self, begun: Begun, error: Exception) -> None:

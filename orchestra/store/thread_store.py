@@ -351,6 +351,10 @@ class ThreadStore:
         """Entries of the log by index, both ends included; negative counts from the end."""
         return await self.store.items(self.store.keys.log(thread), first, last)
 
+    async def length(self, thread: str) -> int:
+        """How many entries the log has."""
+        return cast("int", await self.store.read("LLEN", self.store.keys.log(thread)))
+
     async def head(self, thread: str) -> dict[str, str]:
         """The head's fields; empty when the thread is not there."""
         return await self.store.fields(self.store.keys.head(thread))

@@ -14,6 +14,7 @@ from orchestra.core.model import ModelReply, ModelRequest
 from orchestra.memory.session_list import forget_ended
 from orchestra.runtime.client import Client
 from orchestra.store.connection import Store
+from orchestra.store.context_store import ContextStore, NewSummary
 from orchestra.store.pass_store import PassStore
 from orchestra.store.passage_store import PassageStore
 from orchestra.store.vector_sets import VectorSets
@@ -163,6 +164,13 @@ async def test_the_rarely_needed_scripts_too(cluster: Cluster) -> None:
         keys = store.keys
         orphan = await store.run("orphan", [keys.run("r"), keys.hosts, keys.head("a|s")], ["r", "", ""])
         assert orphan[0] == "ENDED"
+        await store.read("HSET", keys.head("a|s"), "edition", 1, "token", 7, "run", "r")
+        await store.read("RPUSH", keys.log("a|s"), "1 1 1 {}")
+        contexts = ContextStore(store)
+        assert await contexts.put_away("a|s", 7, "reference", "large") == "large"
+        assert await contexts.flushed("a|s", "r", 7, 0, "done", max_failures=3) == (0, 0)
+        assert await contexts.compact(NewSummary("a|s", 0, 1, 1, 1, "{}", 2, 1)) == "OK"
+        await contexts.not_compacted("a|s", "why")
     finally:
         await store.close()
 

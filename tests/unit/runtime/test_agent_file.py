@@ -63,7 +63,7 @@ FAULTS = [
     ("model: scripted:nowhere.yaml", 3, "model", "nowhere.yaml: there is no such file"),
     ("sleeptime: {model: gpt}", 3, "sleeptime.model", "'gpt' names no provider"),
     ("sleeptime: {script: nowhere.yaml}", 3, "sleeptime.script", "nowhere.yaml: there is no such file"),
-    ("bootstrap: work/", 3, "bootstrap", "the key 'bootstrap' is not in this version yet"),
+    ("guardrails: {}", 3, "guardrails", "the key 'guardrails' is not in this version yet"),
     ("blocks: [{label: b, limt: 3}]", 3, "blocks[0].limt", "there is no key 'limt'"),
     ("name: b", 3, "name", "twice: on line 2 and on line 3"),
 ]
