@@ -15,6 +15,7 @@ from orchestra.cli.chatting import chat
 from orchestra.cli.checking import doctor
 from orchestra.cli.context import context
 from orchestra.cli.ending import ended_by
+from orchestra.cli.graphing import graph
 from orchestra.cli.launching import down, status, up
 from orchestra.cli.playing import run
 from orchestra.cli.starting import init
@@ -49,7 +50,7 @@ def orchestra(
     """A multi-agent runtime with shared memory: agents on Ray, memory in Redis, tidied in the background."""
 
 
-for command in (doctor, init, up, status, down, run, chat, tune):
+for command in (doctor, init, up, status, down, run, chat, graph, tune):
     app.command()(command)
 app.add_typer(archive.app, name="archive")
 app.add_typer(blocks.app, name="blocks")

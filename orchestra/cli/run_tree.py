@@ -85,7 +85,7 @@ class RunTree:
     @property
     def branched(self) -> bool:
         """Whether there is more to show than one agent with its tools."""
-        return any(item.kind != "tool" or item.items for item in self.root.items)
+        return any(item.kind != "tool" or item.items or item.agent for item in self.root.items)
 
     def add(self, event: RunEvent) -> Change | None:
         """Take an event in; what it began or ended, ``None`` when it is nothing that is told by itself."""

@@ -17,6 +17,7 @@ MARKS = {
     "limit": ("!", "yellow"),
     "skipped": ("-", "dim"),
 }
+GIVEN = 32
 MANY = 6
 """So many items of one ``map`` are shown by themselves; of more only those that stand out."""
 
@@ -54,7 +55,7 @@ def item_text(item: TreeItem, *, seconds: float) -> Text:
         return Text.assemble(("→ ", "magenta"), (item.label, "bold"), (f"  {_one_line(item.note)}", "dim"))
     text = Text.assemble((f"{mark} ", style), (item.label, "" if item.kind == "tool" else "bold"))
     if item.kind == "tool" and not item.agent:
-        text.append(f"({item.given})", "dim")
+        text.append(f"({item.given if len(item.given) <= GIVEN else item.given[: GIVEN - 1] + '…'})", "dim")
     elif item.agent and item.agent != item.key.split("#")[0] and item.agent != item.label:
         text.append(f" ({item.agent})", "dim")
     facts = [f"{seconds:.2f} s"] if item.kind != "tool" or item.agent or seconds >= 0.1 else []

@@ -94,7 +94,9 @@ class Node(Positional):
         """The name of what works here, for people."""
         if self.run is not None:
             return name_of(self.run)
-        return self.function if isinstance(self.function, str) else getattr(self.function, "__name__", "function")
+        if isinstance(self.function, str):
+            return self.function.rpartition(":")[2]
+        return getattr(self.function, "__name__", "function")
 
 
 class Edge(Positional):

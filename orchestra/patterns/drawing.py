@@ -27,11 +27,11 @@ def mermaid(graph: GraphDraft) -> str:
     ids = {name: f"n{i}" for i, name in enumerate(graph.nodes)}
     lines = ["flowchart TD"]
     for name, node in graph.nodes.items():
-        text = "<br/>".join(_quoted(part) for part in _about(name, node))
+        text = "<br/>".join(quoted(part) for part in _about(name, node))
         left, right = _BRACKETS[_kind(node)]
         lines.append(f'    {ids[name]}{left}"{text}"{right}')
     for arc in shape.known_arcs:
-        arrow = "-->" if not arc.label else f'-->|"{_quoted(arc.label)}"|'
+        arrow = "-->" if not arc.label else f'-->|"{quoted(arc.label)}"|'
         lines.append(f"    {ids[arc.source]} {arrow} {ids[arc.target]}")
     marked: Mapping[str, tuple[str, list[str]]] = {
         "start": ("stroke-width:2px", list(shape.starts)),
@@ -104,8 +104,8 @@ def _kind(node: Node) -> str:
 _BRACKETS = {"agent": ("[", "]"), "function": ("[/", "/]"), "swarm": ("([", "])"), "graph": ("[[", "]]")}
 
 
-def _quoted(text: str) -> str:
-    """``text`` inside a Mermaid label: the characters that would end it, or start a tag, as their numbers."""
+def quoted(text: str) -> str:
+    """``text`` as a Mermaid label: the characters that would end it, or start a tag, as their numbers."""
     for character in '#&"<>|':
         text = text.replace(character, f"\0{ord(character)};")
     return " ".join(text.replace("\0", "#").split())

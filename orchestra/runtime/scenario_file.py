@@ -84,20 +84,29 @@ def load_scenario(
     return _Loader(Path(path), parse_overrides(overrides), environment).load(None if cluster is None else Path(cluster))
 
 
+@dataclass(frozen=True, slots=True)
+class ToDraw:
+    """What can be drawn of a scenario: what it runs first, then its other swarms and graphs. ``agents`` take part."""
+
+    runnables: tuple[Agent | Swarm | GraphDraft, ...]
+    agents: tuple[Agent, ...] = ()
+
+
 def load_drawings(
     path: str | Path, *, overrides: Sequence[str] = (), environment: Mapping[str, str] | None = None
-) -> tuple[tuple[Swarm | GraphDraft, ...], tuple[ConfigError, ...]]:
-    """(what can be drawn of the file's swarms and graphs, what is wrong with the whole file).
+) -> tuple[ToDraw, tuple[ConfigError, ...]]:
+    """(what can be drawn of the file, what is wrong with it).
 
     A graph that is refused when built is drawn all the same, as long as its keys can be read. Raises
     :class:`ConfigError` when the file cannot be read at all.
     """
     loader = _Loader(Path(path), parse_overrides(overrides), environment)
     try:
-        return loader.load(None).patterns, ()
+        loaded = loader.load(None)
     except ConfigError as error:
-        faults = error.errors if isinstance(error, ConfigErrors) else (error,)
-        return loader.drafts(), faults
+        return ToDraw(loader.drafts()), error.errors if isinstance(error, ConfigErrors) else (error,)
+    rest = (one for one in loaded.patterns if one is not loaded.runnable)
+    return ToDraw((loaded.runnable, *rest), loaded.taking_part), ()  # type: ignore[arg-type]
 
 
 class _Loader:

@@ -135,7 +135,9 @@ class ScenarioPlayer:
         found: dict[str, BlockView] = {}
         for agent in self.agents:
             blocks = await self.runtime.blocks.list(agent=agent.name, user_id=user, session_id=session)
-            found |= {block.id: block for block in blocks}
+            # Of the others only what can change: their notes are no news.
+            shown = (block for block in blocks if agent.name == self.loaded.scenario.run or not block.read_only)
+            found |= {block.id: block for block in shown}
         return list(found.values())
 
     # --- turns ----------------------------------------------------------------------------------------------------
@@ -233,9 +235,17 @@ class ScenarioPlayer:
 
 
 def models_of(agents: Sequence[Agent]) -> str:
-    """Which models answer for agents, each once; of ``auto``, what it stands for and why."""
-    found = list(dict.fromkeys(described(agent) for agent in agents))
-    return found[0] if len(found) == 1 else ", ".join(name.partition(" (")[0] for name in found) or "none"
+    """Which models answer for agents; of ``auto``, what it stands for and why. Of several, who uses which."""
+    found: dict[str, list[str]] = {}
+    for agent in agents:
+        found.setdefault(described(agent), []).append(agent.name)
+    if len(found) == 1:
+        return next(iter(found))
+    users: dict[str, list[str]] = {}
+    for name, names in found.items():
+        short = "scripted" if name.startswith("scripted:") else name.partition(" (")[0]
+        users.setdefault(short, []).extend(names)
+    return "; ".join(f"{name}: {', '.join(names)}" if len(users) > 1 else name for name, names in users.items())
 
 
 def described(agent: Agent) -> str:

@@ -170,12 +170,14 @@ def test_the_faults_of_patterns_and_of_the_rest_are_told_together() -> None:
 
 def test_a_faulty_graph_can_still_be_drawn() -> None:
     Path("s.yaml").write_text(HEAD + G + "  edges: [[a, b], [b, a], [a, gone]]\n")
-    (drawn,), (fault,) = load_drawings("s.yaml", environment={})
+    found, (fault,) = load_drawings("s.yaml", environment={})
+    (drawn,) = found.runnables
     assert drawn.name == "g"
     assert (fault.line, fault.field) == (6, "graph.edges[2].to")
     Path("s.yaml").write_text(HEAD + GRAPH)
-    drawings, faults = load_drawings("s.yaml", environment={})
-    assert (drawings, faults) == (load_scenario("s.yaml", environment={}).patterns, ())
+    found, faults = load_drawings("s.yaml", environment={})
+    loaded = load_scenario("s.yaml", environment={})
+    assert (found.runnables, found.agents, faults) == (loaded.patterns, loaded.taking_part, ())
 
 
 @pytest.mark.parametrize(
