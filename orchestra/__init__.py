@@ -6,6 +6,7 @@ from orchestra.core.blocks import Block, BlockView
 from orchestra.core.conversation import Conversation
 from orchestra.core.errors import OrchestraError, ToolError
 from orchestra.core.graph import Edge, Graph, Node
+from orchestra.core.interrupts import Approve, Interrupt, InterruptView, Reject, RunState
 from orchestra.core.messages import Message
 from orchestra.core.result import RunResult
 from orchestra.core.swarm import Swarm
@@ -15,6 +16,7 @@ from orchestra.runtime.tool_context import ToolContext
 
 __all__ = [
     "Agent",
+    "Approve",
     "Block",
     "BlockView",
     "Budget",
@@ -22,11 +24,15 @@ __all__ = [
     "Edge",
     "Graph",
     "HookContext",
+    "Interrupt",
+    "InterruptView",
     "Limits",
     "Message",
     "Node",
     "OrchestraError",
+    "Reject",
     "RunResult",
+    "RunState",
     "Runtime",
     "Sleeptime",
     "Swarm",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from orchestra.core.interrupts import InterruptView
 from orchestra.core.jsontext import Json
 from orchestra.core.model import Usage
 from orchestra.core.result import RunResult, Status
@@ -103,6 +104,13 @@ class Emitted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Interrupted(Event):
+    """The run waits for an answer to this; it is stored, so that it can be answered from now on."""
+
+    interrupt: InterruptView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeStarted(Event):
     """A node of a swarm or graph starts. ``visit`` counts this node's visits from 1, ``runs`` names what works there.
 
@@ -162,5 +170,6 @@ RunEvent: TypeAlias = (
     | HandedOff
     | ContextDecided
     | Emitted
+    | Interrupted
     | RunEnded
 )

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
-from orchestra.core.jsontext import Json
+from orchestra.core.interrupts import InterruptView, RunState
+from orchestra.core.jsontext import Json, copied
 from orchestra.core.messages import Message
 from orchestra.core.model import ModelReply, Usage
 from orchestra.core.pickling import by_constructor
@@ -25,6 +26,8 @@ class RunResult:
     ``last_response_id`` belongs to a conversation that the provider keeps: the reply that the next run goes on from, as
     its ``previous_response_id``. Of a swarm or graph, ``node_history`` names the nodes in the order of their visits,
     and ``node_results`` has for each node the results of all its visits as JSON objects (``status``, ``output``, …).
+    ``interrupts`` are what an interrupted run waits for; ``carried`` is what such a run without a session has done so
+    far, as :meth:`to_state` hands it on.
     """
 
     run_id: str
@@ -44,6 +47,15 @@ class RunResult:
     last_response_id: str | None = None
     node_results: Mapping[str, Sequence[Json]] = field(default_factory=dict)
     node_history: tuple[str, ...] = ()
+    interrupts: tuple[InterruptView, ...] = ()
+    carried: Mapping[str, Json] | None = None
+
+    def to_state(self) -> RunState:
+        """The interrupted run as a JSON value that can be answered, kept anywhere, and given to ``runtime.resume``."""
+        state = RunState(run_id=self.run_id, interrupts=[one.to_json() for one in self.interrupts], responses={})
+        if self.carried is not None:
+            state["carried"] = copied(dict(self.carried))
+        return state
 
     def to_input_list(self, mode: Literal["preserve_all", "normalized"] = "preserve_all") -> list[dict[str, Json]]:
         """This run's messages as the input of the next run, for people who keep the history themselves."""
@@ -65,6 +77,7 @@ class RunResult:
             "usage": self.usage.to_json(),
             "usage_by_agent": {name: usage.to_json() for name, usage in self.usage_by_agent.items()},
             **self._of_nodes(),
+            "interrupts": [interrupt.to_json() for interrupt in self.interrupts],
             "messages": [message.to_json() for message in self.messages] if messages else [],
         }
 
@@ -79,6 +92,7 @@ class RunResult:
         by_agent: object = value.get("usage_by_agent") or {}
         listed: object = value.get("messages") or []
         nodes, history = value.get("node_results") or {}, value.get("node_history") or ()
+        asked: object = value.get("interrupts") or []
         return replace(
             made,
             node_results=cast("Mapping[str, Sequence[Json]]", nodes),
@@ -86,6 +100,7 @@ class RunResult:
             usage=Usage.from_json(value.get("usage") or {}),  # type: ignore[arg-type]
             usage_by_agent={name: Usage.from_json(usage) for name, usage in by_agent.items()},  # type: ignore[attr-defined]
             messages=tuple(Message.from_json(message) for message in listed),  # type: ignore[attr-defined]
+            interrupts=tuple(InterruptView.from_json(one) for one in asked),  # type: ignore[attr-defined]
         )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from orchestra.core.agent import Limits
 from orchestra.core.errors import LimitReached, ToolError
@@ -69,14 +69,20 @@ class ChildRuns:
         place: str,
         memory: Literal["fresh", "run", "session"],
         handoffs: Mapping[str, str] | None = None,
+        carried: Mapping[str, Json] | None = None,
     ) -> RunResult:
         """Run ``target`` to its end. ``name`` is unique in this run, ``place`` names the tool or node.
+
+        An interrupted child has asked what this run does not know: its caller waits too. ``carried`` is then what the
+        result carried, when the child goes on.
 
         Raises:
             ToolError: ``target`` is at work above this run already, or too many runs are.
             LimitReached: nothing is left of a limit of this run.
         """
         request = self._request(target, tuple(messages), name, place, memory, handoffs or {})
+        if carried is not None:
+            request = replace(request, carried=cast("Mapping[str, str]", carried["journal"]))
         emit = self.context.emit if self.listened else None
         result = await self.host.children.run_child(request, self.invocation_state, emit)
         if memory != "fresh" and request.session_id is None:
@@ -123,6 +129,9 @@ class ChildRuns:
             lineage=Lineage(mine.run_id, mine.root, branch, callers, home, keep, ttl),
             left=self._left(),
             handoffs=tuple(handoffs.items()),
+            answers=self.context.questions.answers,
+            approved=tuple(self.context.questions.always),
+            ending=mine.ending,
         )
 
     def _left(self) -> Limits | None:

@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from orchestra.core.agent import Agent, Limits, OnBusy
-from orchestra.core.errors import InputError, RunNotFound, UnknownName
+from orchestra.core.errors import InputError, UnknownName
 from orchestra.core.events import RunEvent
-from orchestra.core.jsontext import fault, loads
+from orchestra.core.interrupts import Response
+from orchestra.core.jsontext import Json, fault
 from orchestra.core.messages import Input, Message, as_messages
 from orchestra.core.names import check_session, check_user, split_thread
 from orchestra.core.result import RunResult
@@ -33,9 +34,9 @@ from orchestra.runtime.definition import pack_agent
 from orchestra.runtime.dispatch import Dispatcher
 from orchestra.runtime.function_ref import FunctionTable
 from orchestra.runtime.kinds import kind_of
-from orchestra.runtime.orphans import stored_request
 from orchestra.runtime.registration import descriptions, everything_in, known_to
 from orchestra.runtime.request import RunRequest
+from orchestra.runtime.resuming import ending, prepared
 from orchestra.runtime.sealed import Sealed
 from orchestra.runtime.server_conversation import asked_for
 from orchestra.store.closing_store import ClosingStore
@@ -288,29 +289,28 @@ class Client:
                     await self._keep(session, event.result)
                 yield event
 
-    async def resume(self, run_id: str, *, invocation_state: Mapping[str, object] | None = None) -> RunResult:
-        """Do a run to its end whose caller and host have died; what was finished is not repeated.
+    async def resume(
+        self,
+        run: str | Mapping[str, Json],
+        responses: Mapping[str, Response] | None = None,
+        *,
+        invocation_state: Mapping[str, object] | None = None,
+    ) -> RunResult:
+        """Go on with a run that waits for answers, or whose caller and host have died; what was done is not repeated.
 
-        One that has ended gives its stored result (for 15 minutes).
+        ``run`` is its id, or its state (``result.to_state()``). ``responses`` answer all that it asks, by the ids of
+        ``result.interrupts``. One that has ended gives its stored result (for 15 minutes), unless it is answered.
 
         Raises:
             RunNotFound: no such run is stored.
-            InputError: the run came with an ``invocation_state``, which is never stored: hand it in again. Or it is
-                part of another run.
+            UnknownInterrupt, MissingAnswer, AlreadyAnswered, RunFinished: the answers are not those that the run waits
+                for; nothing was changed.
+            DefinitionChanged: the agent has changed so that the run cannot go on; it is kept as it is.
+            InputError: an answer is none to what was asked. Or the run came with an ``invocation_state``, which is
+                never stored: hand it in again. Or it is part of another run.
         """
-        run = await RunStore(self.store).get(run_id)
-        if run is None:
-            raise RunNotFound(run_id)
-        if run.parent and run.status != "ended":
-            raise InputError(f"run {run_id} is part of run {run.parent}: resume that one")
-        if run.status == "ended":
-            answer = await RunStore(self.store).answer(run_id)
-            return replace(RunResult.from_json(loads(answer or "{}")), duplicate=True)
-        if run.needs_invocation_state and invocation_state is None:
-            raise InputError(f"run {run_id} came with an invocation_state, which is never stored: hand it in again")
-        sealed = Sealed.of(invocation_state)
-        request = replace(stored_request(run), needs_invocation_state=sealed is not None)
-        return await self.dispatcher.run(request, sealed)
+        ready = await prepared(self.store, run, responses or {}, invocation_state)
+        return ready if isinstance(ready, RunResult) else await self.dispatcher.run(*ready)
 
     async def drain(self, session_id: str | None = None, *, seconds: float = 60.0) -> None:
         """Wait until no sleep-time pass or closing is due or at work (of one session, or of the namespace).
@@ -329,8 +329,17 @@ class Client:
                 await asyncio.sleep(DRAIN_SECONDS)
 
     async def cancel(self, run_id: str) -> bool:
-        """Stop a run at its next await; the log stays valid. False when no host serves it."""
-        return await self.dispatcher.cancel(run_id)
+        """Stop a run at its next await; the log stays valid. False when no host serves it and it does not wait.
+
+        One that waits for an answer ends: what it asked for did not run, and its session is free.
+        """
+        if await self.dispatcher.cancel(run_id):
+            return True
+        run = await RunStore(self.store).get(run_id)
+        if run is None or run.status != "interrupted" or run.parent:
+            return False
+        await self.dispatcher.run(ending(run, "cancelled"), None)
+        return True
 
     async def _request(
         self,

@@ -14,6 +14,10 @@ method                  arguments                                     writable, 
 ``after_tool``          context, call, content                        the content
 ======================  ============================================  ==========================
 
+``context.interrupt(name, reason)`` asks somebody, as ``ctx.interrupt`` does in a tool: without an answer the run waits,
+and the hook is called again when it is resumed. Not in ``after_run``. The names that are asked around one tool call
+differ from those that its tool asks.
+
 ``before_tool`` may raise :class:`ToolError`: the tool does not run and the model gets its text as an error result.
 What ``after_run`` raises is logged and changes nothing: the turn is stored by then.
 """
@@ -29,6 +33,7 @@ from typing import TypeVar
 
 from orchestra.core.own_thread import in_own_thread
 from orchestra.memory.state import AgentState
+from orchestra.runtime.questions import Ask, no_questions
 from orchestra.runtime.sealed import Sealed
 
 T = TypeVar("T")
@@ -45,6 +50,7 @@ class HookContext:
     user_id: str | None
     state: AgentState
     invocation_state: Mapping[str, object]
+    interrupt: Ask = no_questions
 
     def __repr__(self) -> str:
         return f"HookContext(agent={self.agent!r}, run_id={self.run_id!r})"
@@ -56,16 +62,16 @@ class Hooks:
     def __init__(self, hooks: Sequence[object], context: HookContext, invocation_state: Sealed | None = None) -> None:
         self._hooks, self._context, self._invocation_state = hooks, context, invocation_state
 
-    async def call(self, name: str, *arguments: object) -> None:
-        """Call all hooks that have the method ``name``."""
+    async def call(self, name: str, *arguments: object, ask: Ask = no_questions) -> None:
+        """Call all hooks that have the method ``name``; ``ask`` is their ``interrupt``."""
         for hook in self._order(name):
-            await self._one(hook, name, *arguments)
+            await self._one(hook, name, ask, *arguments)
 
     async def tell(self, name: str, *arguments: object) -> None:
         """As :meth:`call`, when all is stored and there is an answer to give: a hook that raises is only logged."""
         for hook in self._order(name):
             try:
-                await self._one(hook, name, *arguments)
+                await self._one(hook, name, no_questions, *arguments)
             except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
                 raise
             except BaseException as error:
@@ -73,10 +79,10 @@ class Hooks:
                 which = f"{type(hook).__name__}.{name}"
                 _log.warning("run %s: %s: %s: %s", run, which, type(error).__name__, error)
 
-    async def change(self, name: str, value: T, *arguments: object) -> T:
+    async def change(self, name: str, value: T, *arguments: object, ask: Ask = no_questions) -> T:
         """Call them in turn; each may replace ``value``, its last argument."""
         for hook in self._order(name):
-            found = await self._one(hook, name, *arguments, value)
+            found = await self._one(hook, name, ask, *arguments, value)
             if found is not None:
                 value = found  # type: ignore[assignment]
         return value
@@ -85,8 +91,8 @@ class Hooks:
         having = [hook for hook in self._hooks if callable(getattr(hook, name, None))]
         return having[::-1] if name.startswith("after_") else having
 
-    async def _one(self, hook: object, name: str, *arguments: object) -> object:
-        method, context = getattr(hook, name), self._context
+    async def _one(self, hook: object, name: str, ask: Ask, *arguments: object) -> object:
+        method, context = getattr(hook, name), replace(self._context, interrupt=ask)
         if self._invocation_state is not None:  # a copy for each call, as for tools
             context = replace(context, invocation_state=self._invocation_state.open())
         if inspect.iscoroutinefunction(method):

@@ -28,6 +28,7 @@ from orchestra.runtime.turn_context import Emit
 from orchestra.store.block_store import BlockStore
 from orchestra.store.connection import Store
 from orchestra.store.host_store import HostStore
+from orchestra.store.interrupt_store import InterruptStore
 from orchestra.store.thread_store import ThreadStore
 
 BEAT_SECONDS = 2.0
@@ -68,6 +69,7 @@ class Host:
         self.passages = Passages(store, archive)
         self.snapshots = Snapshots(store, workspaces)
         self.caches = HostCaches(cache_bytes)
+        self.interrupts = InterruptStore(store)
         self.blocks, self.threads, self.hosts = (
             BlockStore(store),
             ThreadStore(store),

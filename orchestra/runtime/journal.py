@@ -29,8 +29,14 @@ class Journal(Protocol):
     async def write(self, name: str, value: str) -> str:
         """Note ``value`` once; what stands there. Raises :class:`Fenced` when another host has taken over."""
 
+    async def mark(self, name: str, value: str) -> None:
+        """Note ``value`` so that it is there after a crash, where anything is; as :meth:`write` else."""
+
     async def starting(self) -> None:
         """A tool that cannot be repeated is about to start."""
+
+    def unstored(self) -> Mapping[str, str]:
+        """What was noted and is not stored: a run that is to wait stores it."""
 
     def check(self) -> None:
         """Raises :class:`HostUnavailable` when an earlier attempt cannot be gone on with."""
@@ -53,8 +59,16 @@ class NoJournal:
         """Nothing is written."""
         return value
 
+    async def mark(self, name: str, value: str) -> None:
+        """Nothing is written."""
+        await self.write(name, value)
+
     async def starting(self) -> None:
         """Nothing is written."""
+
+    def unstored(self) -> Mapping[str, str]:
+        """Nothing was noted."""
+        return {}
 
     def check(self) -> None:
         """There is no earlier attempt."""
@@ -87,25 +101,48 @@ class StoredJournal:
         self._blocks.refresh(done.blocks)
         return done.value
 
+    async def mark(self, name: str, value: str) -> None:
+        """Note it, once."""
+        await self.write(name, value)
+
     async def starting(self) -> None:
         """The reply that calls it is written already."""
+
+    def unstored(self) -> Mapping[str, str]:
+        """All is stored."""
+        return {}
 
     def check(self) -> None:
         """All that was done is known."""
 
 
 class BlockWatch(NoJournal):
-    """No journal, but blocks are still looked at after each step, so an edit is in the very next prompt."""
+    """Nothing is stored, only kept here in case that the run is to wait; ``known`` is what a run that waited had kept.
 
-    def __init__(self, blocks: RunBlocks) -> None:
-        self._blocks = blocks
+    Blocks are still looked at after each step, so an edit is in the very next prompt.
+    """
+
+    def __init__(self, blocks: RunBlocks, known: Mapping[str, str] | None = None) -> None:
+        self._blocks, self._known, self._kept = blocks, known or {}, dict[str, str]()
+
+    def known(self, name: str) -> str | None:
+        """The entry of an earlier part of this run, or ``None``."""
+        return self._known.get(name)
+
+    def entries(self, prefix: str) -> Mapping[str, str]:
+        """Those of an earlier part of this run."""
+        return {name: value for name, value in self._known.items() if name.startswith(prefix)}
 
     async def write(self, name: str, value: str) -> str:
-        """Nothing is written; blocks are read anew."""
+        """Nothing is stored; blocks are read anew."""
         for block_id in self._blocks.ids:
             if found := await self._blocks.store.read(block_id):
                 self._blocks.refresh([found])
-        return value
+        return self._kept.setdefault(name, value)
+
+    def unstored(self) -> Mapping[str, str]:
+        """Everything of this part."""
+        return self._kept
 
 
 class StartMark(BlockWatch):
@@ -118,9 +155,13 @@ class StartMark(BlockWatch):
     def __init__(
         self, threads: ThreadStore, run_id: str, thread: str, token: int, blocks: RunBlocks, known: Mapping[str, str]
     ) -> None:
-        super().__init__(blocks)
+        super().__init__(blocks, {name.removeprefix("j:"): value for name, value in known.items()})
         self._threads, self._where = threads, (run_id, thread, token)
         self._marked = MARK in known
+
+    async def mark(self, name: str, value: str) -> None:
+        """This is stored: what waits for an answer is stored too. Raises :class:`Fenced`."""
+        await self._threads.journal(*self._where, name, value, (), ())
 
     async def starting(self) -> None:
         """Written once in a run. Raises :class:`Fenced` when another host has taken over."""

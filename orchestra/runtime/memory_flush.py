@@ -204,6 +204,14 @@ class FlushJournal:
         self._own.refresh(self._blocks.ordered)
         return done
 
+    async def mark(self, name: str, value: str) -> None:
+        """Note it, once, so that it is there after a crash."""
+        await self._journal.mark(f"f.{name}", value)
+
+    def unstored(self) -> Mapping[str, str]:
+        """The run that it is part of knows."""
+        return {}
+
     async def starting(self) -> None:
         """A tool that cannot be repeated is about to start."""
         await self._journal.starting()

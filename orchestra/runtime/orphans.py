@@ -8,8 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from orchestra.core.errors import OrchestraError
-from orchestra.core.names import split_thread
-from orchestra.runtime.request import RunRequest
+from orchestra.runtime.resuming import stored_request
 from orchestra.store.run_store import RunStore, StoredRun
 
 if TYPE_CHECKING:
@@ -19,14 +18,6 @@ LOOK_SECONDS = 5.0
 GRACE_SECONDS = 15.0
 NEEDS_STATE = "invocation_state"
 _log = logging.getLogger("orchestra")
-
-
-def stored_request(run: StoredRun) -> RunRequest:
-    """The request of a stored run, to be sent again under its own id."""
-    agent, session_id = split_thread(run.thread)
-    return RunRequest.from_text(
-        run.request, run_id=run.run_id, agent=agent, session_id=session_id, user_id=run.user or None
-    )
 
 
 class OrphanWatch:

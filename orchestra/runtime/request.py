@@ -25,6 +25,10 @@ class RunRequest:
 
     A child run has a ``lineage``; ``left`` is what is left to it of the limits of the run above it, and ``handoffs``
     names the agents (with their descriptions) of the swarm to whom it may hand its task.
+
+    ``answers`` are responses by id to what this run, or one below it, has asked (of a run in a session its own stand in
+    Redis too), ``approved`` the tools that are not asked about. ``carried`` is the journal of a run without a session
+    that goes on. ``ending`` ends a run that waits, with this as reason; nothing of it runs any more.
     """
 
     run_id: str
@@ -41,6 +45,10 @@ class RunRequest:
     lineage: Lineage | None = None
     left: Limits | None = None
     handoffs: tuple[tuple[str, str], ...] = ()
+    answers: Mapping[str, Json] = field(default_factory=dict)
+    approved: tuple[str, ...] = ()
+    carried: Mapping[str, str] = field(default_factory=dict)
+    ending: str = ""
 
     @property
     def parent(self) -> str:

@@ -26,6 +26,7 @@ from orchestra.runtime.journal import Journal
 from orchestra.runtime.kinds import kind_named
 from orchestra.runtime.lone_turn import run_alone
 from orchestra.runtime.prompt import Prompt
+from orchestra.runtime.questions import Questions
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.run_archive import RunArchive
 from orchestra.runtime.run_blocks import RunBlocks
@@ -114,7 +115,7 @@ class Serving:
             tools=tools,
             specs=specs,
             blocks=blocks,
-            hooks=Hooks(loaded.hooks, hook_context, self.invocation_state),
+            hooks=Hooks(() if request.ending else loaded.hooks, hook_context, self.invocation_state),
             limits=_tightest(loaded.agent.limits, request.limits, request.left),
             prompt=prompt,
             calls_before=calls,
@@ -122,6 +123,7 @@ class Serving:
             cancelled=self.cancelled,
             archive=self._archive(loaded, blocks).of_call,
             open_workspace=partial(self._workspace, loaded),
+            questions=Questions(request.run_id, request.agent, request.answers, frozenset(request.approved), open=True),
         )
         meta = Meta(agent=request.agent, run=request.run_id, created_at=now)
         context.messages.extend(message.with_meta(meta) for message in request.input)

@@ -8,25 +8,30 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestra.context.view import TAIL_ENTRIES
-from orchestra.core.errors import SessionBusy
-from orchestra.core.events import RunStarted
+from orchestra.core.agent import OnBusy
+from orchestra.core.errors import DefinitionChanged, SessionBusy, SessionInterrupted
+from orchestra.core.events import Interrupted, RunStarted
 from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import dumps, loads
 from orchestra.core.result import RunResult
 from orchestra.core.tokens import message_tokens
 from orchestra.memory.sessions import message_text, readable
 from orchestra.memory.state import StateValues
-from orchestra.runtime.caches import CachedThread
+from orchestra.runtime.caches import CachedAgent, CachedThread
 from orchestra.runtime.child_runs import CHILD_LIFE_SECONDS
-from orchestra.runtime.journal import StartMark, StoredJournal
+from orchestra.runtime.journal import MARK, Journal, NoJournal, StartMark, StoredJournal
 from orchestra.runtime.memory_flush import MemoryFlush
 from orchestra.runtime.offloads import Offloads
 from orchestra.runtime.prompt import Prompt
+from orchestra.runtime.resuming import answered, ending
 from orchestra.runtime.run_blocks import block_sources
 from orchestra.runtime.thread_cache import carried_on, thread_now
 from orchestra.runtime.turn import Outcome, Work
 from orchestra.runtime.upkeep import Upkeep
+from orchestra.runtime.waiting_calls import check_tools
 from orchestra.store.context_store import ContextStore
+from orchestra.store.interrupt_store import Suspension
+from orchestra.store.run_store import RunStore
 from orchestra.store.thread_store import (
     ANSWER_SECONDS,
     Begun,
@@ -38,6 +43,7 @@ from orchestra.store.thread_store import (
     Ended,
     MissingBlocks,
     Stale,
+    Waiting,
     Wanted,
 )
 
@@ -56,6 +62,7 @@ class SessionTurn:
         self.thread = self.request.thread
         # What the cache held when the server was asked: kept here, since it may drop it before the answer comes.
         self._cached: CachedThread | None = None
+        self._journal: Journal = NoJournal()
 
     async def run(self) -> RunResult:
         """Serve it: a result, also for a run that had ended before."""
@@ -88,16 +95,24 @@ class SessionTurn:
                     root=request.root,
                     keep_ms=_ms(None if request.lineage is None else request.lineage.life),
                     home=request.home,
+                    ending=bool(request.ending),
                 )
             )
             if isinstance(found, Ended):
                 return await self._remembered(found.answer)
-            if isinstance(found, Stale | MissingBlocks):
+            if isinstance(found, SessionInterrupted):
+                if self._on_busy(cached) != "abandon":
+                    raise found
+                await self._abandon(found)
+            elif isinstance(found, Waiting):
+                if not await answered(host.interrupts, request):
+                    return replace(RunResult.from_json(loads(found.answer)), duplicate=True, host=host.id)
+            elif isinstance(found, Stale | MissingBlocks):
                 await serving.agent.catch_up(found, ids)
             elif isinstance(found, Busy) and serving.cancelled:
                 return serving.not_begun()
             elif isinstance(found, Busy):
-                if (request.on_busy or (cached.loaded.agent.on_busy if cached else "queue")) == "reject":
+                if self._on_busy(cached) == "reject":
                     raise SessionBusy(str(request.session_id), found.run)
                 await asyncio.sleep(BUSY_SECONDS)
             else:
@@ -106,7 +121,17 @@ class SessionTurn:
                 failpoint("turn.begun")
                 return found
 
-    async def _ask(self, wanted: Wanted) -> Begun | Stale | MissingBlocks | Busy | Ended:
+    def _on_busy(self, cached: CachedAgent | None) -> OnBusy:
+        return self.request.on_busy or (cached.loaded.agent.on_busy if cached else "queue")
+
+    async def _abandon(self, held: SessionInterrupted) -> None:
+        """End the run that waits for an answer and holds the thread. Two that do this at once end it once."""
+        run = await RunStore(self.host.store).get(held.run_id)
+        if run is None or run.parent:
+            raise held
+        await SessionTurn(type(self.serving)(self.host, ending(run, "abandoned"), None, None)).run()
+
+    async def _ask(self, wanted: Wanted) -> Begun | Stale | MissingBlocks | Busy | Ended | Waiting | SessionInterrupted:
         """The server's answer, also when the caller goes meanwhile: the lease may be taken, and nobody else frees it.
 
         Then the run goes on as one that is cancelled, to its commit.
@@ -119,25 +144,40 @@ class SessionTurn:
                 self.serving.cancelled = gone = True
         if gone and (asking.exception() is not None or not isinstance(asking.result(), Begun)):
             raise asyncio.CancelledError
-        return asking.result()
+        error = asking.exception()
+        return error if isinstance(error, SessionInterrupted) else asking.result()
 
     async def _run(self, begun: Begun) -> RunResult:
         try:
             turn, thread, state = self._turn(begun)
+        except DefinitionChanged:
+            if (run := await RunStore(self.host.store).get(self.request.run_id)) is not None:
+                await RunStore(self.host.store).interrupt(run, DefinitionChanged.__name__, self.host.id)
+            raise
         except Exception as error:
             await self._give_back(begun, error)
             raise
         outcome, interrupted = await self.serving.watched(turn)
         # From here on nothing is cancelled: the turn is stored whole, also when the caller has gone.
-        done = asyncio.ensure_future(self._commit(turn, outcome, begun, thread, state))
+        waits = outcome.status == "interrupted"
+        done = asyncio.ensure_future(
+            self._suspend(turn, outcome, begun) if waits else self._commit(turn, outcome, begun, thread, state)
+        )
         try:
             result = await asyncio.shield(done)
         except asyncio.CancelledError:
             await asyncio.gather(done, return_exceptions=True)
             raise
-        await Upkeep(self.host, self.thread).after(turn, thread, begun.edition)
+        if not waits:
+            await Upkeep(self.host, self.thread).after(turn, thread, begun.edition)
         if interrupted:
             raise asyncio.CancelledError
+        if waits and self.serving.cancelled and self.request.lineage is None:
+            # Cancelled while it was put to sleep, and it has told the one who cancelled it that it will end.
+            request = replace(self.request, ending="cancelled")
+            return await SessionTurn(type(self.serving)(self.host, request, None, None)).run()
+        if waits:
+            return result
         await turn.context.hooks.tell("after_run", result)
         return result
 
@@ -153,15 +193,40 @@ class SessionTurn:
             loaded, thread.view, thread.decided, loaded.window_tokens, request.user_id, begun.edition, begun.seq
         )
         kind = StoredJournal if loaded.agent.persistence == "journal" else StartMark
-        journal = kind(host.threads, request.run_id, self.thread, begun.token, blocks, begun.journal)
+        self._journal = journal = kind(host.threads, request.run_id, self.thread, begun.token, blocks, begun.journal)
         context = serving.make(loaded, blocks, state, prompt, begun.calls)
         offload = loaded.agent.conversation.offload
         contexts = ContextStore(host.store)
         context.offloads = Offloads(contexts, self.thread, request.run_id, begun.token, offload)
+        questions = context.questions
+        questions.answers = {**questions.answers, **{name: loads(text) for name, text in begun.answers.items()}}
+        questions.always |= frozenset(begun.always)
+        if begun.resumed and not request.ending:
+            check_tools(request.run_id, request.agent, begun.journal, context.tools)
         context.compact = partial(Upkeep(host, self.thread).during, context, thread, begun.edition)
         context.tell(RunStarted, session_id=request.session_id, turn=begun.turn + 1, resumed=begun.resumed)
         context.flush = MemoryFlush(host, self.thread, thread, begun, context, journal).when_due
         return serving.work(context, journal, state, begun.resumed), thread, state
+
+    async def _suspend(self, turn: Work, outcome: Outcome, begun: Begun) -> RunResult:
+        """The run waits for answers: one script, which frees the lease and holds the thread. See ``suspend.lua``."""
+        context, request = turn.context, self.request
+        result = turn.result(outcome, turn.finished_messages(outcome), turn=begun.turn, host=self.host.id)
+        failpoint("turn.suspending")
+        await self.host.interrupts.suspend(
+            Suspension(
+                *(request.run_id, self.thread, begun.token, dumps(result.to_json(messages=False))),
+                outcome.interrupts,
+                {**self._journal.unstored(), **context.questions.marks},
+                settled=(MARK.removeprefix("j:"),),
+                root="" if request.lineage is None else request.root,
+            )
+        )
+        failpoint("turn.suspended")
+        if request.lineage is None:
+            for one in outcome.interrupts:
+                context.tell(Interrupted, interrupt=one)
+        return result
 
     async def _give_back(self, begun: Begun, error: Exception) -> None:
         """A turn that cannot even start (a limit that is none, say) leaves the thread as it was, and free."""

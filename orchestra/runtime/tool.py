@@ -7,7 +7,7 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Annotated, Any, get_type_hints, overload
+from typing import Annotated, Any, TypeAlias, get_type_hints, overload
 
 from griffe import Docstring, DocstringSectionKind
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
@@ -21,13 +21,16 @@ from orchestra.runtime.tool_context import ToolContext
 
 logging.getLogger("griffe").setLevel(logging.ERROR)
 
+NeedsApproval: TypeAlias = bool | Callable[[Mapping[str, Json]], object]
+
 
 class Tool:
     """A function with what a model and the runtime need to know of it. Calling it calls the function.
 
     ``idempotent``: the runtime may start it again when a host died while it ran. Without it, such a call is answered
     with an error that says it may or may not have run. ``timeout`` in seconds; a sync function's thread cannot be
-    stopped, only its result is dropped.
+    stopped, only its result is dropped. ``needs_approval``: the run waits for somebody's answer before the tool runs;
+    a function (async or not) of the arguments, which it gets as one mapping, says whether it does.
     """
 
     def __init__(
@@ -38,11 +41,12 @@ class Tool:
         description: str | None = None,
         idempotent: bool = False,
         timeout: float | None = None,
+        needs_approval: NeedsApproval = False,
     ) -> None:
         self.function = function
         self.name = name or function.__name__
         self._description = description
-        self.idempotent, self.timeout = idempotent, timeout
+        self.idempotent, self.timeout, self.needs_approval = idempotent, timeout, needs_approval
         self.is_async = inspect.iscoroutinefunction(function)
         self.__name__ = self.name
         self.__doc__ = function.__doc__
@@ -76,13 +80,8 @@ class Tool:
         Raises:
             ToolError: the arguments do not fit, or the time is over.
         """
-        model, context_name, _ = self._parsed
-        try:
-            checked = model.model_validate(dict(arguments))
-        except ValidationError as error:
-            raise ToolError(f"arguments of {self.name}: {faults(error)}") from None
-        values: dict[str, Any] = {name: getattr(checked, name) for name in model.model_fields}
-        if context_name is not None:
+        values: dict[str, Any] = self.checked(arguments)
+        if (context_name := self._parsed[1]) is not None:
             values[context_name] = context
         try:
             async with asyncio.timeout(self.timeout):
@@ -96,6 +95,23 @@ class Tool:
             raise ToolError(f"{self.name} took longer than {self.timeout:g} s and was stopped") from None
         return as_text(result)
 
+    def checked(self, arguments: Mapping[str, Json]) -> dict[str, object]:
+        """The arguments as the function gets them. Raises :class:`ToolError` when they do not fit."""
+        model = self._parsed[0]
+        try:
+            checked = model.model_validate(dict(arguments))
+        except ValidationError as error:
+            raise ToolError(f"arguments of {self.name}: {faults(error)}") from None
+        return {name: getattr(checked, name) for name in model.model_fields}
+
+    async def wants_approval(self, arguments: Mapping[str, Json]) -> bool:
+        """Whether somebody is to be asked before a call with these arguments runs."""
+        if not callable(self.needs_approval):
+            return self.needs_approval
+        if inspect.iscoroutinefunction(self.needs_approval):
+            return bool(await self.needs_approval(dict(arguments)))
+        return bool(await in_own_thread(self.needs_approval, dict(arguments)))
+
 
 def as_text(result: object) -> str:
     """A tool's result as the model gets it: text as it is, everything else as JSON."""
@@ -108,7 +124,12 @@ def as_text(result: object) -> str:
 def tool(function: Callable[..., object], /) -> Tool: ...
 @overload
 def tool(
-    *, name: str | None = None, description: str | None = None, idempotent: bool = False, timeout: float | None = None
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    idempotent: bool = False,
+    timeout: float | None = None,
+    needs_approval: NeedsApproval = False,
 ) -> Callable[[Callable[..., object]], Tool]: ...
 def tool(
     function: Callable[..., object] | None = None,
@@ -118,15 +139,23 @@ def tool(
     description: str | None = None,
     idempotent: bool = False,
     timeout: float | None = None,
+    needs_approval: NeedsApproval = False,
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
-    """Make a function a tool: ``@tool`` or ``@tool(name=…, idempotent=…, timeout=…)``.
+    """Make a function a tool: ``@tool`` or ``@tool(name=…, idempotent=…, timeout=…, needs_approval=…)``.
 
     The parameters' types and the docstring (Google, NumPy or Sphinx style) make the schema. A parameter annotated
     :class:`ToolContext` is filled in and hidden from the model.
     """
 
     def made(inner: Callable[..., object]) -> Tool:
-        return Tool(inner, name=name, description=description, idempotent=idempotent, timeout=timeout)
+        return Tool(
+            inner,
+            name=name,
+            description=description,
+            idempotent=idempotent,
+            timeout=timeout,
+            needs_approval=needs_approval,
+        )
 
     return made if function is None else made(function)
 

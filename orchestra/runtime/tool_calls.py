@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import threading
@@ -11,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from orchestra.core.blocks import BlockView
-from orchestra.core.errors import Fenced, OrchestraError, StoreUnavailable
+from orchestra.core.errors import Fenced, OrchestraError, StoreUnavailable, ToolError
 from orchestra.core.events import BlockEdited, ContextDecided, Emitted, ToolEnded, ToolStarted
 from orchestra.core.failpoints import failpoint
+from orchestra.core.interrupts import Interrupt
 from orchestra.core.jsontext import Json, copied, dumps, loads
 from orchestra.core.messages import Message, Meta, ToolCall
 from orchestra.core.model import Usage
@@ -22,11 +24,13 @@ from orchestra.models.surrogates import whole
 from orchestra.runtime.child_runs import ChildRuns, tool_answer, usage_from, usage_json
 from orchestra.runtime.child_tool import ChildTool
 from orchestra.runtime.journal import Journal
+from orchestra.runtime.questions import asked_in
 from orchestra.runtime.run_blocks import CallBlocks
 from orchestra.runtime.sealed import Sealed
-from orchestra.runtime.tool import as_text
+from orchestra.runtime.tool import Tool, as_text
 from orchestra.runtime.tool_context import AgentHandle, ToolContext
 from orchestra.runtime.turn_context import TurnContext
+from orchestra.runtime.waiting_calls import Waited, WaitingCalls
 
 UNKNOWN_OUTCOME = (
     "The host died while this tool was running. It may or may not have run; it was not started again. "
@@ -34,6 +38,7 @@ UNKNOWN_OUTCOME = (
 )
 LET_ITSELF_GO = "CancelledError: the tool cancelled itself. It may or may not have done its work."
 STOPPED = "The run was stopped while this tool was running. It may or may not have run."
+NOT_ANSWERED = "The run was ended while this call waited for an answer."
 
 
 @dataclass(slots=True)
@@ -50,15 +55,20 @@ class ToolCalls:
     partial: list[Message] = field(default_factory=list)
     views: dict[str, AgentState] = field(default_factory=dict)
     used: dict[str, dict[str, Usage]] = field(default_factory=dict)
+    waiting: WaitingCalls = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.waiting = WaitingCalls(self.context.questions, self.journal)
 
     async def __call__(self, position: int, calls: Sequence[ToolCall]) -> list[Message]:
         """Run the calls of one reply. A tool that raises gives an error result; its siblings' results are kept.
 
-        When the run is cancelled, siblings that have finished stay journaled: the turn is committed with them.
+        When the run is cancelled, siblings that have finished stay journaled: the turn is committed with them. When one
+        waits for an answer, its siblings finish and are journaled first; then :class:`Interrupt` is raised.
         """
-        from_journal = self.resumed and self.journal.known(f"m:{position}") is not None
+        from_journal = self.resumed and self._may_have_started(position)
         seen = {block.id: block.version for block in self.context.blocks.ordered}
-        tasks: list[asyncio.Task[Message]] = []
+        tasks: list[asyncio.Task[Message | None]] = []
         try:
             async with asyncio.TaskGroup() as group:
                 tasks.extend(
@@ -73,20 +83,30 @@ class ToolCalls:
                 for index, (task, call) in enumerate(zip(tasks, calls, strict=True))
             ]
             raise
+        if self.waiting.asked:
+            raise self.waiting.all_asked([f"{position}.{index}" for index in range(len(calls))])
         return [
-            _message(call, LET_ITSELF_GO, True) if task.cancelled() else task.result()
+            _message(call, LET_ITSELF_GO, True) if task.cancelled() else cast("Message", task.result())
             for task, call in zip(tasks, calls, strict=True)
         ]
 
-    def _stopped(self, name: str, task: asyncio.Task[Message], call: ToolCall) -> Message:
+    def _may_have_started(self, position: int) -> bool:
+        """Whether an earlier part of this run knew these calls, and no hook had kept it from starting them."""
+        known = self.journal.known(f"m:{position}")
+        if known is None:
+            return False
+        return "asking" not in loads(known) or self.journal.known(f"h:{position}") is not None
+
+    def _stopped(self, name: str, task: asyncio.Task[Message | None], call: ToolCall) -> Message:
         """What a cancelled run keeps of one call: the result, or that it was stopped and what it set is taken back."""
         if task.done() and not task.cancelled() and task.exception() is None:
-            return task.result()
+            return task.result() or _message(call, NOT_ANSWERED, True, True)
         if name in self.views:
             self.state.forget(self.views[name])
         return _message(call, STOPPED, True, True)
 
-    async def _one(self, name: str, call: ToolCall, seen: dict[str, int], from_journal: bool) -> Message:
+    async def _one(self, name: str, call: ToolCall, seen: dict[str, int], from_journal: bool) -> Message | None:
+        """The result of one call; ``None`` when it waits for an answer."""
         known = self.journal.known(f"t:{name}")
         if known is not None:
             for operation in loads(known)["state"]:
@@ -94,7 +114,9 @@ class ToolCalls:
             entry = loads(known)
             self.context.count(usage_from(entry.get("usage")))
             return _message(call, entry["content"], entry["is_error"], entry.get("synthetic", False))
-        tool = self.context.tools.get(call.name)
+        tool, waited = self.context.tools.get(call.name), self.waiting.waited(name)
+        if self.context.request.ending:
+            return await self._ended(name, call, tool, waited)
         tell = self.context.tell
         tell(ToolStarted, call_id=call.id, tool=call.name, arguments=copied(dict(call.arguments)))
         view = self.views[name] = self.state.view()
@@ -102,17 +124,20 @@ class ToolCalls:
         if tool is None:
             names = ", ".join(self.context.tools) or "none"
             content, is_error = f"there is no tool {call.name!r}; the tools are: {names}", True
-        elif from_journal and not tool.idempotent:
-            content, is_error, synthetic = UNKNOWN_OUTCOME, True, True
         else:
-            if not tool.idempotent:
-                await self.journal.starting()
+            lost = from_journal and not tool.idempotent and not self.waiting.startable(name, waited)
             try:
-                content, is_error = await self._run(name, call, seen, view)
+                content, is_error, synthetic = await self._run(name, call, seen, view, waited, lost)
+            except Interrupt as asked:
+                if waited.content is None:
+                    self.state.forget(view)  # it starts again, from the beginning
+                self.waiting.wait(name, waited, asked)
+                return None
             finally:
                 view.close()
         content = await self._put_away(name, call, content)
-        value = {"content": content, "is_error": is_error, "state": [list(item) for item in view.changes()]}
+        state = waited.state if waited.content is not None else [list(item) for item in view.changes()]
+        value = {"content": content, "is_error": is_error, "state": state}
         if synthetic:
             value["synthetic"] = True
         if name in self.used:
@@ -134,41 +159,99 @@ class ToolCalls:
             self.context.tell(ContextDecided, part="offload", decision="yes", reason=reason)
         return shown
 
-    async def _run(self, name: str, call: ToolCall, seen: dict[str, int], view: AgentState) -> tuple[str, bool]:
+    async def _ended(self, name: str, call: ToolCall, tool: Tool | None, waited: Waited) -> Message:
+        """What a run that is ended, not resumed, keeps of a call without a result. Nothing of it runs any more."""
+        if isinstance(tool, ChildTool) and waited.rounds:
+            with contextlib.suppress(ToolError):
+                await self._child(name, tool, call.arguments, waited)
+        never = self.waiting.startable(name, waited)
+        return _message(call, NOT_ANSWERED if never else STOPPED, True, True)
+
+    async def _run(
+        self, name: str, call: ToolCall, seen: dict[str, int], view: AgentState, waited: Waited, lost: bool
+    ) -> tuple[str, bool, bool]:
+        """(What the model gets, whether it is an error, whether it was made up); ``lost``: it may have run before.
+
+        Raises:
+            Interrupt: the call waits for an answer; ``waited`` then says how far it got.
+        """
         tool, hooks = self.context.tools[call.name], self.context.hooks
+        if lost and not self.waiting.may_ask(tool, waited):
+            return UNKNOWN_OUTCOME, True, True
         # Copies: what hooks and tools do to nested arguments is not done to the message in the log.
         arguments, seen_by_hooks = (cast("dict[str, Json]", copied(dict(call.arguments))) for _ in range(2))
         shown = replace(call, arguments=seen_by_hooks)
+        ask = self.context.questions.asker(name, call.name, arguments)
         try:
-            arguments = await hooks.change("before_tool", arguments, shown)
-            if isinstance(tool, ChildTool):
-                content = await self._child(name, tool, arguments)
+            if waited.content is None:
+                if waited.arguments is None:
+                    arguments = await hooks.change("before_tool", arguments, shown, ask=ask)
+                if (refusal := await self.waiting.refused(name, tool, arguments, waited)) is not None:
+                    return refusal, True, False
+                if lost:
+                    return UNKNOWN_OUTCOME, True, True
+                if waited.arguments is not None:
+                    arguments = cast("dict[str, Json]", copied(waited.arguments))
+                await self.waiting.starting(name, tool, waited)
+                if isinstance(tool, ChildTool):
+                    content = await self._child(name, tool, arguments, waited)
+                else:
+                    content = await tool.run(arguments, self.surroundings(name, call, seen, view))
             else:
-                content = await tool.run(arguments, self.surroundings(name, call, seen, view))
-            content = await hooks.change("after_tool", content, shown)
-            return whole(as_text(content)), False
+                content = self._had(name, waited)
+            try:
+                content = await hooks.change("after_tool", content, shown, ask=ask)
+            except Interrupt:
+                self._keep(name, content, view, waited)
+                raise
+            return whole(as_text(content)), False, False
         except Fenced:
             raise
         except StoreUnavailable as error:
             if error.url == self.context.blocks.store.store.address:
                 raise
-            return str(error), True  # the tool's own business with some other server
+            return str(error), True, False  # the tool's own business with some other server
         except asyncio.CancelledError:
             if self.context.cancelled or asyncio.current_task().cancelling():  # type: ignore[union-attr]
                 raise
-            return "CancelledError: something that the tool waited for was cancelled", True
-        except (KeyboardInterrupt, GeneratorExit):
+            return "CancelledError: something that the tool waited for was cancelled", True, False
+        except (KeyboardInterrupt, GeneratorExit, Interrupt):
             raise
         except BaseException as error:  # SystemExit too, which a library raises for wrong arguments: it ends no host
-            return _described(error), True
+            if (asked := asked_in(error)) is not None:
+                raise asked from None
+            return _described(error), True, False
 
-    async def _child(self, name: str, tool: ChildTool, arguments: Mapping[str, Json]) -> str:
-        """The answer of an agent that is called as a tool. Raises :class:`ToolError` when it has none."""
+    def _keep(self, name: str, content: str, view: AgentState, waited: Waited) -> None:
+        """A hook asks about the result of a tool, which has run: it is kept, so that the tool does not run again."""
+        if waited.content is None:
+            waited.content, waited.state = content, [list(item) for item in view.changes()]
+            waited.usage = usage_json(self.used.get(name, {}))
+
+    def _had(self, name: str, waited: Waited) -> str:
+        """The kept result, and what came with it."""
+        for operation in waited.state:
+            self.state.apply(tuple(operation))
+        if waited.usage:
+            self.used[name] = usage_from(waited.usage)
+            self.context.count(self.used[name])
+        return cast("str", waited.content)
+
+    async def _child(self, name: str, tool: ChildTool, arguments: Mapping[str, Json], waited: Waited) -> str:
+        """The answer of an agent that is called as a tool. Raises :class:`ToolError` when it has none.
+
+        An interrupted child interrupts this run: the questions are the child's, and so are the answers.
+        """
         assert self.children is not None, "whoever gives agents as tools says how to run them"
         messages = tool.messages(arguments)
-        result = await self.children.run(tool.target, messages, name=name, place=tool.name, memory=tool.memory)
-        self.used[name] = dict(result.usage_by_agent)
+        result = await self.children.run(
+            tool.target, messages, name=name, place=tool.name, memory=tool.memory, carried=waited.carried
+        )
         self.context.count(result.usage_by_agent)
+        if result.interrupts:
+            waited.carried = None if result.carried is None else dict(result.carried)
+            raise Interrupt(*result.interrupts)
+        self.used[name] = dict(result.usage_by_agent)
         return tool_answer(result)
 
     def surroundings(self, name: str, call: ToolCall, seen: dict[str, int], view: AgentState) -> ToolContext:
@@ -213,6 +296,7 @@ class ToolCalls:
             workspace=self.context.workspace,
             offloads=self.context.offloads,
             time_zone=self.context.loaded.agent.conversation.time_zone,
+            interrupt=self.context.questions.asker(name, call.name, call.arguments),
         )
 
 

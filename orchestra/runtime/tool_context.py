@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from orchestra.core.blocks import BlockView
 from orchestra.core.jsontext import Json
 from orchestra.memory.state import AgentState
+from orchestra.runtime.questions import Ask, no_questions
 from orchestra.runtime.run_archive import ToolArchive
 from orchestra.store.block_store import Receipt
 
@@ -61,6 +62,8 @@ class ToolContext:
     ``function`` and journals its JSON result, so a second start of the tool after a crash gets the result instead of a
     second run. ``resource(name)`` gives what a factory registered by ``runtime.resource`` opened on this host (an
     awaitable when the factory is asynchronous). ``emit(value)`` puts a JSON value into the stream of events.
+    ``interrupt(name, reason)`` asks somebody: it gives the answer (any JSON value) when there is one, else the run ends
+    here with status ``interrupted``, and the tool starts again when it is resumed; names differ within one call.
     ``archive`` searches the archive and what was said, and adds to the archive. ``workspace`` is the agent's folder of
     files, ``None`` when it has none. ``time_zone`` is that of ``conversation.time_zone``.
     """
@@ -80,6 +83,7 @@ class ToolContext:
     workspace: Path | None = None
     offloads: ToolOffloads | None = None
     time_zone: str = "UTC"
+    interrupt: Ask = no_questions
 
     def today(self) -> str:
         """Today's date in the user's time zone, such as 2026-03-31."""

@@ -12,11 +12,13 @@ from typing import Protocol
 from orchestra.core.errors import ContextOverflow, Fenced, LimitReached, ModelError, OrchestraError, StoreUnavailable
 from orchestra.core.events import ModelReplied, TextDelta
 from orchestra.core.failpoints import failpoint
+from orchestra.core.interrupts import Interrupt, InterruptView
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.messages import Message, Meta, ToolCall
 from orchestra.core.model import Delta, ModelReply, ModelRequest, Usage
 from orchestra.core.result import RunResult, Status
 from orchestra.runtime.journal import Journal
+from orchestra.runtime.questions import Ask
 from orchestra.runtime.server_conversation import after_replies, check_reply, last_response_id, unsent
 from orchestra.runtime.turn_context import TurnContext
 from orchestra.runtime.turn_start import start_turn
@@ -30,10 +32,18 @@ class Outcome:
     reason: str = ""
     error: str = ""
     output: Json = None
+    interrupts: tuple[InterruptView, ...] = ()
+
+
+class _Over(Exception):
+    """A run that is only to be ended has no more that is known."""
 
 
 class RunTools(Protocol):
-    """Runs the calls of the reply at ``position``; ``partial`` is what it has when it is cancelled in between."""
+    """Runs the calls of the reply at ``position``; ``partial`` is what it has when it is cancelled in between.
+
+    Raises :class:`Interrupt` when calls wait for an answer and all others have ended.
+    """
 
     partial: list[Message]
 
@@ -68,9 +78,13 @@ class Turn:
         try:
             async with asyncio.timeout(context.limits.seconds) as clock:
                 context.ends = clock.when()
-                await context.hooks.call("before_run")
+                await context.hooks.call("before_run", ask=context.questions.asker("run"))
                 output = await self._loop()
             return Outcome(output=output)
+        except Interrupt as asked:
+            return Outcome("interrupted", "interrupt", str(asked), interrupts=asked.interrupts)
+        except _Over:
+            return Outcome("cancelled", context.request.ending)
         except LimitReached as reached:
             return Outcome("limit", reached.limit, str(reached))
         except TimeoutError:
@@ -95,13 +109,15 @@ class Turn:
     async def _loop(self) -> Json:
         context = self.context
         self._journal.check()
-        if context.open_workspace is not None:
+        if context.open_workspace is not None and not context.request.ending:
             context.workspace = await context.open_workspace()
         await start_turn(context)
         while True:
             if context.cancelled:
                 raise asyncio.CancelledError
             position = len(context.replies)
+            if context.request.ending and self._journal.known(f"m:{position}") is None:
+                raise _Over
             self._check_limits()
             reply = await self._reply(position)
             context.replies.append(reply)
@@ -132,33 +148,43 @@ class Turn:
     async def _reply(self, position: int) -> ModelReply:
         """The reply of the ``position``-th model call of this run: from the journal when it was made before."""
         context = self.context
-        known = self._journal.known(f"m:{position}")
+        known, ask = self._journal.known(f"m:{position}"), context.questions.asker(f"m{position}")
         if known is not None:
             value = loads(known)
             reply = ModelReply.from_json(value)
             context.prompt.replay(value.get("context"))
+            if "asking" in value and self._journal.known(f"h:{position}") is None and not context.request.ending:
+                await context.hooks.call("after_model", reply, ask=ask)
+                await self._journal.mark(f"h:{position}", "1")  # from here on its tools may have started
         else:
-            reply = await self._shown()
-            await context.hooks.call("after_model", reply)
+            reply = await self._shown(ask)
+            try:
+                await context.hooks.call("after_model", reply, ask=ask)
+            except Interrupt:  # the reply is kept, so that the model is not asked again
+                await self._journal.write(f"m:{position}", dumps({**self._entry(reply), "asking": True}))
+                raise
             if reply.message.tool_calls:
                 failpoint("turn.replied")
-                entry = reply.to_json()
-                if decided := context.prompt.journaled():
-                    entry["context"] = decided
-                await self._journal.write(f"m:{position}", dumps(entry))
+                await self._journal.write(f"m:{position}", dumps(self._entry(reply)))
                 failpoint("turn.reply_journaled")
         context.prompt.replied(reply, len(context.messages))
         context.usage += replace(reply.usage, model_calls=1)
         context.tell(ModelReplied, call_number=position, usage=reply.usage, model=reply.model)
         return reply
 
-    async def _shown(self) -> ModelReply:
+    def _entry(self, reply: ModelReply) -> dict[str, Json]:
+        entry = reply.to_json()
+        if decided := self.context.prompt.journaled():
+            entry["context"] = decided
+        return entry
+
+    async def _shown(self, ask: Ask) -> ModelReply:
         """Show the view and get the reply; one that the provider finds too long is made shorter and shown again."""
         context, overflows = self.context, 0
         while True:
             view = self.view()
             context.tell_decisions()
-            request = await context.hooks.change("before_model", view)
+            request = await context.hooks.change("before_model", view, ask=ask)
             try:
                 # A hook that makes a request anew decides what is said, not where: without this the provider would
                 # forget.
@@ -206,6 +232,8 @@ class Turn:
         end = len(messages)
         while end > 0 and messages[end - 1].tool_calls:
             end -= 1
+        if outcome.status == "interrupted":
+            return tuple(messages[:end])
         return tuple(m.with_meta(replace(m.meta, aborted=True)) for m in messages[:end])
 
     def result(self, outcome: Outcome, messages: tuple[Message, ...], *, turn: int, host: str) -> RunResult:
@@ -226,4 +254,5 @@ class Turn:
             turn=turn,
             host=host,
             last_response_id=last_response_id(context.request.conversation, context.replies),
+            interrupts=outcome.interrupts,
         )

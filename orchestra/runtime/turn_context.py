@@ -17,6 +17,7 @@ from orchestra.runtime.memory_files import FILE_TOOL
 from orchestra.runtime.memory_tools import EDIT_TOOLS
 from orchestra.runtime.offloads import RETRIEVE_TOOL, Offloads
 from orchestra.runtime.prompt import Prompt
+from orchestra.runtime.questions import Questions
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.run_archive import ToolArchive
 from orchestra.runtime.run_blocks import RunBlocks
@@ -59,6 +60,7 @@ class TurnContext:
     compact: Callable[[int], Awaitable[str]] | None = None
     offloads: Offloads | None = None
     flush: Callable[[], Awaitable[None]] | None = None
+    questions: Questions = field(default_factory=Questions)
 
     def count(self, by_agent: Mapping[str, Usage]) -> None:
         """A child run used this, by agent."""

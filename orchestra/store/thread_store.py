@@ -41,7 +41,8 @@ class Wanted:
     """What a host asks for when it begins a turn: with what it has cached already.
 
     A child run names its ``parent`` run and the thread of the session that it belongs to, ``root``; its own thread is
-    kept for ``keep_ms`` (``None``: as long as that session); its state is that of the thread ``home``.
+    kept for ``keep_ms`` (``None``: as long as that session); its state is that of the thread ``home``. ``ending`` takes
+    up a run that waits for answers, to end it.
     """
 
     run: str
@@ -64,6 +65,7 @@ class Wanted:
     root: str = ""
     keep_ms: int | None = None
     home: str = ""
+    ending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class Begun:
     """The lease and what was loaded with it. ``first`` is the index of the first of ``entries`` in the log.
 
     ``context`` is ``None`` when the caller's is the newest one; ``bytes`` is how large the log is. ``definition`` is
-    the hash of the definition that a resumed run began with.
+    the hash of the definition that a resumed run began with. ``answers`` are those to what it asked, as JSON by id;
+    ``always`` the tools (``agent|tool``) that are not asked about any more in this session.
     """
 
     token: int
@@ -89,6 +92,15 @@ class Begun:
     context: ContextRecord | None = None
     bytes: int = 0
     definition: str = ""
+    answers: dict[str, str] = field(default_factory=dict)
+    always: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The run waits for answers; its result, which has what it asks, as JSON."""
+
+    answer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +213,7 @@ class ThreadStore:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    async def begin(self, wanted: Wanted) -> Begun | Stale | MissingBlocks | Busy | Ended:
+    async def begin(self, wanted: Wanted) -> Begun | Stale | MissingBlocks | Busy | Ended | Waiting:
         """Take the lease and load.
 
         Raises:
@@ -231,12 +243,12 @@ class ThreadStore:
                 ),
                 *(wanted.tail, wanted.input, "1" if wanted.needs_invocation_state else "0", thread, wanted.user),
                 *(wanted.context_version, wanted.parent, "" if wanted.keep_ms is None else wanted.keep_ms),
-                *(wanted.home, *wanted.block_stamps),
+                *(wanted.home, "1" if wanted.ending else "", *wanted.block_stamps),
             ],
         )
         if answer[0] != "OK":
             return _not_begun(answer, wanted.session_id)
-        _, token, resumed, head, first, entries, state, journal, blocks, context = answer
+        _, token, resumed, head, first, entries, state, journal, blocks, context, always = answer
         edition, seq, turn, calls, watermark, size = (int(item) for item in cast("list[str]", head))
         known = pairs(journal)
         return Begun(
@@ -251,6 +263,8 @@ class ThreadStore:
             None if context is None else record_from(pairs(context)),
             size,
             definition=known.get("def", ""),
+            answers={name[2:]: text for name, text in known.items() if name.startswith("a:")},
+            always=tuple(line for line in cast("str", always).split("\n") if line),
         )
 
     async def load(self, wanted: Wanted) -> tuple[BlockView, ...] | Stale | MissingBlocks:
@@ -448,8 +462,10 @@ def moved_blocks(value: object, block_ids: Sequence[str]) -> tuple[BlockView, ..
     return tuple(block_from(block_ids[index - 1], pairs(fields)) for index, fields in found if fields)
 
 
-def _not_begun(answer: Answer, session_id: str) -> Stale | MissingBlocks | Busy | Ended:
+def _not_begun(answer: Answer, session_id: str) -> Stale | MissingBlocks | Busy | Ended | Waiting:
     status = answer[0]
+    if status == "WAIT":
+        return Waiting(cast("str", answer[1]))
     if status == "STALE":
         return Stale(cast("str", answer[1]), cast("str", answer[2]), attachments_from(pairs(answer[3])))
     if status == "MISSING":

@@ -15,6 +15,7 @@ from orchestra.memory.blocks import Blocks
 def test_names_of_the_package() -> None:
     assert sorted(orchestra.__all__) == [
         "Agent",
+        "Approve",
         "Block",
         "BlockView",
         "Budget",
@@ -22,11 +23,15 @@ def test_names_of_the_package() -> None:
         "Edge",
         "Graph",
         "HookContext",
+        "Interrupt",
+        "InterruptView",
         "Limits",
         "Message",
         "Node",
         "OrchestraError",
+        "Reject",
         "RunResult",
+        "RunState",
         "Runtime",
         "Sleeptime",
         "Swarm",

@@ -33,6 +33,13 @@ from orchestra.core.errors.root import (
     OrchestraError,
     UnknownName,
 )
+from orchestra.core.errors.runs import (
+    AlreadyAnswered,
+    MissingAnswer,
+    ResumeError,
+    RunFinished,
+    UnknownInterrupt,
+)
 from orchestra.core.errors.system import (
     ClusterError,
     EmbeddedServerError,
@@ -59,6 +66,7 @@ from orchestra.core.errors.threads import (
 )
 
 __all__ = [
+    "AlreadyAnswered",
     "BlockAccessDenied",
     "BlockConflict",
     "BlockError",
@@ -84,10 +92,13 @@ __all__ = [
     "InputError",
     "InvocationStateError",
     "LimitReached",
+    "MissingAnswer",
     "ModelError",
     "ModelNotConfigured",
     "ModelUnavailable",
     "OrchestraError",
+    "ResumeError",
+    "RunFinished",
     "RunNotFound",
     "ServerConversationError",
     "SessionBusy",
@@ -100,5 +111,6 @@ __all__ = [
     "StoreUnavailable",
     "ToolError",
     "UnknownBlock",
+    "UnknownInterrupt",
     "UnknownName",
 ]

@@ -6,16 +6,18 @@
 -- ARGV 1 run 2 host 3 definition hash 4 attach version 5 cached edition 6 cached entries 7 tail 8 input
 --      9 needs invocation_state 10 thread 11 user 12 known version of the context's records
 --      13 parent run ('' = none) 14 how long a child's thread is kept from now on, ms ('' = for ever)
---      15 thread whose state (3) a child has that does not last as long as its session ('' = its own) 16… known version of each block
+--      15 thread whose state (3) a child has that does not last as long as its session ('' = its own)
+--      16 '1' to end a run that waits for an answer 17… known version of each block
 -- The children (19) are those of the session's own thread: its deletion takes them along. No list shows them. The state
 -- of a child lasts as long as that session, however long the thread does, so its life is not this script's business.
 --
--- → OK token resumed head-fields first-index entries state journal blocks context-or-nothing | STALE … | MISSING i… | BUSY run host
---   | HELD run | DUP answer | OTHER thread | USER
+-- → OK token resumed head-fields first-index entries state journal blocks context-or-nothing always
+--   | STALE … | MISSING i… | BUSY run host | WAIT answer | HELD run | DUP answer | OTHER thread | USER
 --
 -- Races closed here:
 --   the same call twice (lost reply): same run and same host keep their token, nothing is taken anew;
---   a run that has ended: DUP with its remembered answer;
+--   a run that has ended: DUP with its remembered answer; one that waits for somebody's answer: WAIT with what it asks,
+--   whoever sends it again. It holds its thread (`held_by`) until a host takes it up with the answers;
 --   two hosts at once: the second one finds a live holder and gets BUSY. A holder is alive while its heartbeat in
 --   `hosts` has not expired on the server's clock. A paused holder that wakes up late has an old token: FENCED;
 --   a compaction on another host while this one comes: the record and the entries behind it are of one moment;
@@ -25,6 +27,7 @@ local known = redis.call('HMGET', run, 'status', 'answer', 'thread')
 -- A run belongs to one thread: else one agent's answer or journal would be given to another one.
 if known[3] and known[3] ~= ARGV[10] then return {'OTHER', known[3]} end
 if known[1] == 'ended' then return {'DUP', known[2]} end
+if known[1] == 'interrupted' and known[2] and ARGV[16] ~= '1' then return {'WAIT', known[2]} end
 
 local old = stale(KEYS[8], KEYS[9], ARGV[3], ARGV[4])
 if old then return old end
@@ -58,7 +61,8 @@ if not mine then
     end
     h[4], h[5], h[6], h[7], h[9] = tostring(token), '0', '0', '0', '0'
   end
-  redis.call('HSET', head, 'host', ARGV[2], 'run', ARGV[1], 'token', token)
+  redis.call('HSET', head, 'host', ARGV[2], 'run', ARGV[1], 'token', token, 'held_by', '')
+  if known[2] then redis.call('HDEL', run, 'answer') end
   if ARGV[11] ~= '' then redis.call('HSET', head, 'user', ARGV[11]) end
   local kept = {head, log, KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18]}
   if ARGV[13] ~= '' then
@@ -93,4 +97,4 @@ local journal, context = {}, false
 if (c[1] or '') ~= ARGV[12] then context = redis.call('HGETALL', KEYS[17]) end
 if known[1] then journal = redis.call('HGETALL', run) end
 return {'OK', token, known[1] and 1 or 0, {h[4], h[5], h[6], h[7], h[9], h[11] or '0'}, first, redis.call('LRANGE', log, first, -1),
-  values, journal, moved(20, 16), context}
+  values, journal, moved(20, 17), context, redis.call('HGET', head, 'always') or ''}
