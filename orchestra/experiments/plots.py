@@ -31,10 +31,14 @@ def plots(workload: WorkloadSummary, advice: Recommendation) -> dict[str, bytes]
         "staleness": _staleness,
         "cost": _cost,
     }
-    return {name: _png(lambda axes, draw=draw: draw(axes, workload, advice)) for name, draw in drawn.items()}  # type: ignore[misc]
+    tall = max(4.8, 1.2 + 0.26 * len(workload.arms))
+    return {
+        name: _png(lambda axes, draw=draw: draw(axes, workload, advice), tall if name == "cost" else 4.8)  # type: ignore[misc]
+        for name, draw in drawn.items()
+    }
 
 
-def _png(draw: Callable[[Axes], None]) -> bytes:
+def _png(draw: Callable[[Axes], None], height: float) -> bytes:
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -52,7 +56,7 @@ def _png(draw: Callable[[Axes], None]) -> bytes:
         "axes.titleweight": "bold",
     }
     with mpl.rc_context(style):
-        figure = Figure(figsize=(8, 4.8), layout="constrained")
+        figure = Figure(figsize=(8, height), layout="constrained")
         draw(figure.add_subplot())
         out = io.BytesIO()
         figure.savefig(out, format="png", dpi=120, metadata={"Software": None})
@@ -99,10 +103,10 @@ def _freshness(axes: Axes, workload: WorkloadSummary, advice: Recommendation) ->
 
 
 def _recall(axes: Axes, workload: WorkloadSummary, advice: Recommendation) -> None:
-    """Evidence recall by lag, a line for each fixed arm of the first group and the baselines."""
+    """Evidence recall by lag: a line for each fixed arm of the recommended kind, and the baselines."""
     places = list(next(iter(workload.arms)).recall)
     ticks = range(len(places))
-    fixed = next(iter(_groups(workload.of_kind("fixed"))), [])
+    fixed = _group_of(advice, workload)
     shown = [*fixed, *(one for one in workload.of_kind("baseline"))]
     shades = _shades(len(fixed))
     for i, one in enumerate(shown):
@@ -122,15 +126,18 @@ def _recall(axes: Axes, workload: WorkloadSummary, advice: Recommendation) -> No
 
 
 def _staleness(axes: Axes, workload: WorkloadSummary, advice: Recommendation) -> None:
-    """Mean staleness by N beside what a perfect consolidator has; the share that never came, apart."""
+    """Mean staleness by N beside a perfect consolidator's; for the recommended kind the share that never came."""
     for group, arms in enumerate(_groups(workload.of_kind("fixed"))):
         found = [(one.arm.every or 0, one.staleness) for one in arms if one.staleness is not None]
         colour = _COLOURS[group % len(_COLOURS)]
         _bars(axes, found, colour, _group_name(arms[0], workload.of_kind("fixed")) or "mean")
-        never = [(one.arm.every or 0, one.never.value) for one in arms if one.never is not None]
-        for (every, share), (_, delay) in zip(never, found, strict=False):
-            spot = (every, delay.high)
-            axes.annotate(f"{share:.0%}", spot, (0, 5 + 11 * group), textcoords="offset points", fontsize=9,
+        if not any(one is arms[0] for one in _group_of(advice, workload)):
+            continue
+        for one in arms:
+            if one.never is None or one.staleness is None:
+                continue
+            spot, share = (one.arm.every or 0, one.staleness.high), one.never.value
+            axes.annotate(f"{share:.0%}", spot, (0, 5), textcoords="offset points", fontsize=9,
                           color=colour, ha="center")  # fmt: skip
     every_n = sorted({one.arm.every or 0 for one in workload.of_kind("fixed")})
     axes.plot(every_n, [(n - 1) / 2 for n in every_n], color=_GREY, linestyle="--", label="perfect: (N - 1) / 2")
@@ -152,7 +159,7 @@ def _cost(axes: Axes, workload: WorkloadSummary, advice: Recommendation) -> None
     axes.barh(ticks, primary, color="#c5ced6", label="answers")
     axes.barh(ticks, sleep, left=primary, color=_COLOURS[0], label="sleep")
     axes.set_yticks(list(ticks), [f"▸ {one.arm.name}" if one.arm.name == advice.arm else one.arm.name for one in arms])
-    axes.tick_params(axis="y", labelsize=9 if len(arms) < 20 else 6)
+    axes.tick_params(axis="y", labelsize=9)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("money for 1000 conversations, by the price list")
@@ -200,6 +207,13 @@ def _group_name(arm: ArmSummary, all_: Sequence[ArmSummary]) -> str:
     if len({one.arm.window for one in all_}) > 1:
         parts.append(f"window {arm.arm.window}")
     return ", ".join(parts) or "every N turns"
+
+
+def _group_of(advice: Recommendation, workload: WorkloadSummary) -> list[ArmSummary]:
+    """The fixed arms of the recommended one's kind; of the first kind when none is recommended."""
+    groups = _groups(workload.of_kind("fixed"))
+    mine = (group for group in groups if any(one.arm.name == advice.arm for one in group))
+    return next(mine, groups[0] if groups else [])
 
 
 def _front(arms: Sequence[ArmSummary]) -> list[ArmSummary]:

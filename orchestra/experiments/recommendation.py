@@ -118,9 +118,7 @@ def _span(ratios: Sequence[float]) -> str:
 
 def _verdict(arm: ArmSummary, best: ArmSummary, fixed: Sequence[ArmSummary], worth: float) -> AdaptiveVerdict:
     same = [one for one in fixed if _alike(one, arm)]
-    held = (
-        best if _alike(best, arm) else max(same or fixed, key=lambda one: one.freshness.value if one.freshness else 0)
-    )
+    held = best if _alike(best, arm) else max(same or fixed, key=lambda one: score(one, worth=worth))
     reaches = _fresh_enough(arm, held) and arm.tokens_sleep <= ALLOWANCE * held.tokens_sleep
     near = [one for one in same or fixed if ALLOWANCE * one.tokens_sleep >= arm.tokens_sleep]
     peer = min(near, key=lambda one: one.tokens_sleep) if near else held
