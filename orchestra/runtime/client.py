@@ -24,10 +24,11 @@ from orchestra.memory.closing import open_session
 from orchestra.memory.passages import Passages
 from orchestra.memory.recall import ConversationSearch
 from orchestra.memory.retraction import LearnedLine, learned_from, unlearn
-from orchestra.memory.scopes import scoped_id, scoped_ref
+from orchestra.memory.scopes import scoped_ref
 from orchestra.memory.search.archive import Archive, LocalArchive
 from orchestra.memory.sessions import Session, SessionUsage, find_session
 from orchestra.memory.snapshots import BlocksToRestore, Restored, Snapshots, SnapshotView
+from orchestra.memory.sole_blocks import delete_agent
 from orchestra.memory.workspace import Pruned
 from orchestra.runtime.context_report import ContextReport, report_context
 from orchestra.runtime.definition import pack_agent
@@ -105,15 +106,10 @@ class Client:
         """Forget an agent and its sleep-time agent. Twice is fine, and finishes what was interrupted.
 
         ``cascade`` deletes the blocks that only it used, and all its passages in the archive, those of its users too.
-        Without it they stay: an agent that is registered under this name again finds them.
+        Without it they stay: an agent that is registered under this name again finds them, and a later call with
+        ``cascade`` finds its own blocks and the passages.
         """
-        mine = await self.blocks.list(agent=name) if cascade else []
-        sole = [block.id for block in mine if set(await self.blocks.agents(block.id)) <= {name, f"{name}-sleeptime"}]
-        if cascade:
-            sole.append(scoped_id("agent", "persona", f"{name}-sleeptime"))
-        await self._definitions.delete(name)
-        for block_id in sole:
-            await self.blocks.delete(block_id)
+        await delete_agent(self.store, name, cascade=cascade)
         if cascade:  # after the definition: no turn that begins now can add any
             await self.passages.clear(name)
 

@@ -186,11 +186,14 @@ class BlockStore:
         ]
 
     async def delete(self, block_ids: Sequence[str]) -> None:
-        """Delete blocks and their histories; those that are gone already do not matter."""
+        """Delete blocks and their histories; those that are gone already do not matter.
+
+        The data goes first: who dies in between leaves an id in a list that passes over it, not a block in no list.
+        """
         k = self.store.keys
         if block_ids:
-            await self.store.read("SREM", k.blocks, *block_ids)
             await self.store.read("DEL", *(key for b in block_ids for key in (k.block(b), k.history(b), k.users(b))))
+            await self.store.read("SREM", k.blocks, *block_ids)
 
 
 def _receipt(answer: Answer, label: str, expected: int, token: int, line: int) -> Receipt:

@@ -132,10 +132,20 @@ class DefinitionStore:
         """The agents that a block or scoped label is attached to, sorted."""
         return sorted(cast("set[str]", await self.store.read("SMEMBERS", self.store.keys.users(ref))))
 
-    async def delete(self, name: str) -> None:
-        """Forget a definition and its attachments; deleting twice is fine. Its sessions stay."""
-        k = self.store.keys
-        for item in (await self.attachments(name)).items:
-            await self.store.read("SREM", k.users(item.ref), name)
-        await self.store.read("SREM", k.agents, name)
-        await self.store.read("DEL", k.definition(name), k.attach(name))
+    async def delete(self, name: str, seen: Attachments, blocks: Mapping[str, str]) -> bool:
+        """Forget a definition, its attachments and what its passes have worked through; twice is fine.
+
+        Of ``blocks`` (id → the ref by which agents declare it, or the id again) those go that no other agent has, in
+        the same step. Its sessions stay. False: the attachments are not those ``seen`` any more, and nothing changed.
+        """
+        k, refs = self.store.keys, [item.ref for item in seen.items]
+        answer = await self.store.run(
+            "undefine",
+            [
+                *(k.definition(name), k.attach(name), k.agents, k.sources(name), k.blocks),
+                *(k.users(ref) for ref in refs),
+                *(key for i, ref in blocks.items() for key in (k.block(i), k.history(i), k.users(i), k.users(ref))),
+            ],
+            [name, seen.version, len(refs), *blocks],
+        )
+        return answer[0] == "OK"

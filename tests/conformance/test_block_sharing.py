@@ -14,6 +14,9 @@ from orchestra.core.errors import (
     UnknownBlock,
 )
 from orchestra.memory.blocks import Blocks
+from orchestra.runtime.client import Client
+from orchestra.runtime.dispatch import Dispatcher
+from orchestra.runtime.function_ref import FunctionTable
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import DefinitionStore
 from orchestra.testing import FunctionModel, ScriptedModel, call, reply
@@ -123,6 +126,76 @@ async def test_b25_without_cascade_all_blocks_stay(runtime: Runtime) -> None:
     for _ in range(2):
         await runtime.delete_agent("a")
     assert await runtime.blocks.get(notes.id) == notes
+
+
+async def test_b25_first_without_cascade_then_with_it(runtime: Runtime) -> None:
+    """What the first call left is found by the second one: the agent's own blocks, and no other agent's."""
+    agents = [Agent(name=name, model=ScriptedModel([reply("hi")]), blocks=(Block(label="notes"),)) for name in "ab"]
+    await runtime.register(*agents)
+    for name in "ab":
+        await runtime.run(name, "hi", session_id="s")
+    (kept,) = await runtime.blocks.list(agent="b")
+    await runtime.delete_agent("a")
+    assert len(await runtime.blocks.list()) == 2
+    await runtime.delete_agent("a", cascade=True)
+    assert await runtime.blocks.list() == [kept]
+
+
+async def test_b25_a_lent_block_is_still_its_owners(runtime: Runtime) -> None:
+    agents = [Agent(name="a", model=ScriptedModel([reply("hi")]), blocks=(Block(label="notes"),))]
+    await runtime.register(*agents, Agent(name="b", model=ScriptedModel([])))
+    await runtime.run("a", "hi", session_id="s")
+    (notes,) = await runtime.blocks.list(agent="a")
+    await runtime.blocks.attach("b", notes.id)
+    await runtime.delete_agent("b", cascade=True)
+    assert await runtime.blocks.list(agent="a") == [notes]
+    assert await runtime.blocks.agents(notes.id) == ["a"]
+
+
+@pytest.mark.parametrize("cascade", [False, True])
+async def test_b25_an_agent_that_is_deleted_is_gone_in_one_step(each_store: Store, cascade: bool) -> None:
+    """Killed anywhere: definition, list and blocks are all there, or none of them is."""
+    client = Client(each_store, cast("Dispatcher", None), FunctionTable())
+    await client.register(Agent(name="a", model=ScriptedModel([])), Agent(name="b", model=ScriptedModel([])))
+    made = [await client.blocks.create(Block(label=f"l{number}", value="v")) for number in range(3)]
+    for block in made:
+        await client.blocks.attach("a", block.id)
+    await client.blocks.attach("b", made[0].id)
+    run, seen = each_store.run, []
+
+    async def noting(script: str, *rest: object) -> object:
+        answer = await run(script, *rest)  # type: ignore[arg-type]
+        there = [block.label for block in await client.blocks.list()]
+        seen.append((script, await client.agents(), there))
+        return answer
+
+    each_store.run = noting  # type: ignore[method-assign, assignment]
+    await client.delete_agent("a", cascade=cascade)
+    left = ["l0"] if cascade else ["l0", "l1", "l2"]
+    assert [(agents, sorted(labels)) for script, agents, labels in seen if script == "undefine"] == [(["b"], left)]
+    assert {script for script, *_ in seen} <= {"undefine", "unshelve"}
+    assert await client.blocks.agents(made[0].id) == ["b"]
+
+
+async def test_b25_taken_in_by_another_agent_meanwhile(each_store: Store) -> None:
+    """The second agent attaches the block after the first one's deletion has looked and before it deletes."""
+    client = Client(each_store, cast("Dispatcher", None), FunctionTable())
+    await client.register(Agent(name="a", model=ScriptedModel([])), Agent(name="b", model=ScriptedModel([])))
+    mine, theirs = [await client.blocks.create(Block(label=label, value="v")) for label in ("mine", "theirs")]
+    await client.blocks.attach("a", mine.id)
+    run = each_store.run
+
+    async def late(script: str, *rest: object) -> object:
+        if script == "undefine":
+            each_store.run = run  # type: ignore[method-assign]
+            await client.blocks.attach("b", mine.id)
+            await client.blocks.attach("a", theirs.id)
+        return await run(script, *rest)  # type: ignore[arg-type]
+
+    each_store.run = late  # type: ignore[method-assign, assignment]
+    await client.delete_agent("a", cascade=True)
+    assert await client.blocks.list() == [mine]
+    assert await client.blocks.agents(mine.id) == ["b"]
 
 
 async def test_b26_pages_give_each_id_once(each_store: Store) -> None:

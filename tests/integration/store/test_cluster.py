@@ -30,7 +30,7 @@ from tests.waiting import until
 CALLED = """
     amend attach beat begin claim close closed closing commit create define draft edit fail forget fork journal load
     publish restore rewind snapshot unclosed unsnap shelve reshelve changes embeddings embedded passages unshelve
-    vectors
+    undefine vectors
 """
 REACHED = set(CALLED.split())
 
