@@ -14,6 +14,7 @@ from orchestra.core.model import Usage
 from orchestra.core.names import check_session, thread_name
 from orchestra.core.tokens import message_tokens
 from orchestra.store.connection import Store
+from orchestra.store.log_store import LogStore
 from orchestra.store.thread_store import Entry, ThreadStore, entry_from
 from orchestra.store.turn_store import StoredTurn, TurnStore
 
@@ -64,7 +65,7 @@ class Session:
         self.session_id, self.agent = session_id, agent
         self.thread = thread_name(agent, session_id)
         self._store = store
-        self._threads = ThreadStore(store)
+        self._threads, self._log = ThreadStore(store), LogStore(store)
 
     async def get_items(self, limit: int | None = None) -> list[Message]:
         """All messages, or the last ``limit`` readable ones, oldest first; ``ValueError`` for a negative limit."""
@@ -92,7 +93,7 @@ class Session:
         made = [item if isinstance(item, Message) else Message.from_json(item) for item in items]
         stamped = [m if m.meta.created_at else m.with_meta(Meta(agent=m.meta.agent, created_at=now)) for m in made]
         texts = [(message_tokens(message), message_text(message)) for message in stamped]
-        await self._threads.amend(self.thread, "add", uuid.uuid4().hex, texts)
+        await self._log.amend(self.thread, "add", uuid.uuid4().hex, texts)
 
     async def pop_item(self) -> Message | None:
         """Take the last message away, or ``None``; corrupt entries on the way are dropped.
@@ -100,14 +101,14 @@ class Session:
         Raises:
             SessionInterrupted: a run that waits for an answer holds the session.
         """
-        while text := await self._threads.amend(self.thread, "pop", uuid.uuid4().hex):
+        while text := await self._log.amend(self.thread, "pop", uuid.uuid4().hex):
             if found := readable([text]):
                 return found[0][1]
         return None
 
     async def clear_session(self) -> None:
-        """Delete the messages and everything derived from them (turns, state, the sleep-time queue's entry)."""
-        await self._threads.amend(self.thread, "clear", uuid.uuid4().hex)
+        """Delete the messages and all that is derived from them: turns, state, queued passes, a closing's summary."""
+        await self._log.amend(self.thread, "clear", uuid.uuid4().hex)
         await self._threads.delete_children(self.thread)
 
     async def fork(self, at_turn: int, new_id: str, *, operation_id: str | None = None) -> Session:

@@ -8,6 +8,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from orchestra.core.failpoints import failpoint
+from orchestra.core.jsontext import dumps
 from orchestra.core.model import Usage
 from orchestra.core.names import split_thread
 from orchestra.core.passages import Passage
@@ -30,7 +31,8 @@ class Closing:
 
     The summary grows with the session: a later closing joins the earlier summary with what was said since and puts the
     result in its place, so a session has one summary. When messages under the earlier one were taken away, or somebody
-    deleted it, the whole log is read.
+    deleted it, the whole log is read; when nothing is left of it, the summary goes too. One of a time when the session
+    had no user goes from the agent's own archive when the session has one.
     """
 
     def __init__(self, store: Store, claim: ClosingClaim, loaded: Loaded, summarizer: Summarizer) -> None:
@@ -47,21 +49,24 @@ class Closing:
         """
         claim = self.claim
         found = await self._passages.get([claim.passage]) if claim.passage else []
-        earlier = found[0] if found and found[0].user_id == (claim.user or None) else None
+        held = found[0] if found else None
+        earlier = held if held is not None and held.user_id == (claim.user or None) else None
         after, entries = await self._waiting(earlier)
         text = "" if earlier is None or after == 0 else _body(earlier.text)
         usage, last = Usage(), 0.0
         while entries:
             read = transcript(entries, watermark=after, watermark_turn=0, max_tokens=self._stretch)
             if read.messages:
-                made = await self._summarizer.summarize(text, read, claim.calls + usage.model_calls)
-                text, usage = made.text, usage + made.usage
+                summed = await self._summarizer.summarize(text, read, claim.calls + usage.model_calls)
+                text, usage = summed.text, usage + summed.usage
                 last = read.messages[-1].meta.created_at or last
             after = read.upto
             if not read.rest:
                 break
         failpoint("closing.worked")
-        done = await self._closings.publish(claim, self._summary(text, last, earlier), usage)
+        made = self._summary(text, last, earlier)
+        gone = None if held is None or (made is not None and made.id == held.id) else held
+        done = await self._closings.publish(claim, made, usage, gone=gone)
         failpoint("closing.published")
         return done != "EDITED"
 
@@ -99,7 +104,8 @@ class Closing:
         zone = ZoneInfo(self._loaded.agent.conversation.time_zone)
         day = datetime.fromtimestamp(at, zone).date()
         turns = "1 turn" if claim.turn == 1 else f"{claim.turn} turns"
-        header = f"Session {self.session_id}, last used {day}, {turns}:"
+        name = self.session_id if self.session_id.isprintable() else dumps(self.session_id)
+        header = f"Session {name}, last used {day}, {turns}:"
         return NewPassage(
             passage_id(f"closing:{claim.thread}:{claim.edition}", claim.seq) if earlier is None else earlier.id,
             f"{header}\n{text}",
@@ -110,8 +116,9 @@ class Closing:
 
 
 def _body(text: str) -> str:
-    """A summary's text without its first line."""
-    return text.partition("\n")[2]
+    """A summary's text without the line that stands above it; one that somebody has rewritten may have none."""
+    first, _, rest = text.partition("\n")
+    return rest if first.startswith("Session ") and first.endswith(":") else text
 
 
 async def leased(closing: Closing, store: ClosingStore, host: str) -> bool:

@@ -9,9 +9,10 @@ from orchestra.core.errors import Fenced
 from orchestra.core.jsontext import dumps
 from orchestra.core.model import Usage
 from orchestra.core.names import split_thread
+from orchestra.core.passages import Passage
 from orchestra.store.connection import Answer, Store
 from orchestra.store.pass_store import DAY_MS, LEASE_MS
-from orchestra.store.passage_store import NewPassage, owner_of
+from orchestra.store.passage_store import NewPassage, owner_of, shelved
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,12 @@ class ClosingStore:
         return ClosingClaim(thread, claim, *head, int(closed), passage, int(tries), int(calls))
 
     async def publish(
-        self, claim: ClosingClaim, summary: NewPassage | None, usage: Usage
+        self, claim: ClosingClaim, summary: NewPassage | None, usage: Usage, *, gone: Passage | None = None
     ) -> Literal["OK", "DUP", "EDITED"]:
-        """Put the summary into the archive; one of that id gets the new text. Raises :class:`Fenced`."""
+        """Put the summary into the archive; one of that id gets the new text; the summary ``gone`` leaves it.
+
+        Raises :class:`Fenced`.
+        """
         k, thread = self.store.keys, claim.thread
         agent = split_thread(thread)[0]
         owner = owner_of(agent, claim.user or None)
@@ -98,11 +102,12 @@ class ClosingStore:
             [
                 *(k.head(thread), k.work(thread), k.closing, k.events, spent),
                 *(k.shelf(owner), k.changes(owner), k.archives, k.passage(made.id)),
+                *shelved(self.store, gone),
             ],
             [
                 *(thread, claim.token, claim.edition, claim.seq, owner, agent, claim.user),
                 *(made.id, made.text, dumps(list(made.tags)), made.source, int(made.created_at * 1000)),
-                *(usage.model_calls, usage.total_tokens),
+                *(usage.model_calls, usage.total_tokens, "" if gone is None else gone.id),
             ],
         )
         if answer[0] == "FENCED":

@@ -61,6 +61,13 @@ def owner_of(agent: str, user_id: str | None) -> str:
     return agent if user_id is None else f"{agent}|{user_id}"
 
 
+def shelved(store: Store, passage: Passage | None) -> tuple[str, str, str, str]:
+    """The keys of a passage and its place: passage, shelf, changes, vector set. Without one: keys of nothing."""
+    k = store.keys
+    owner = "" if passage is None else owner_of(passage.agent, passage.user_id)
+    return k.passage("" if passage is None else passage.id), k.shelf(owner), k.changes(owner), k.vectors(owner)
+
+
 class PassageStore:
     """Typed functions over the scripts of the archive."""
 
@@ -89,17 +96,14 @@ class PassageStore:
 
     async def change(self, passage: Passage, fields: Mapping[str, str]) -> None:
         """Change the text or the tags. Raises :class:`UnknownName`."""
-        k, owner = self.store.keys, owner_of(passage.agent, passage.user_id)
-        keys = [k.passage(passage.id), k.shelf(owner), k.changes(owner), k.vectors(owner)]
         flat = [part for item in fields.items() for part in item]
-        if (await self.store.run("reshelve", keys, ["update", passage.id, *flat]))[0] == "UNKNOWN":
+        answer = await self.store.run("reshelve", shelved(self.store, passage), ["update", passage.id, *flat])
+        if answer[0] == "UNKNOWN":
             raise UnknownName("passage", passage.id)
 
     async def delete(self, passage: Passage) -> bool:
         """Delete it; whether it was there."""
-        k, owner = self.store.keys, owner_of(passage.agent, passage.user_id)
-        keys = [k.passage(passage.id), k.shelf(owner), k.changes(owner), k.vectors(owner)]
-        return (await self.store.run("reshelve", keys, ["delete", passage.id]))[0] == "OK"
+        return (await self.store.run("reshelve", shelved(self.store, passage), ["delete", passage.id]))[0] == "OK"
 
     async def clear(self, owner: str) -> int:
         """Delete all passages of an owner, 500 a command; how many. Killed in between: call it again for the rest."""

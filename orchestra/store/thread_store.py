@@ -335,32 +335,6 @@ class ThreadStore:
         turn, seq, count, due = (int(cast("int", item)) for item in answer[1:5])
         return Committed(turn, seq, count, due == 1, cast("str", answer[5]))
 
-    async def amend(
-        self,
-        thread: str,
-        operation: Literal["add", "pop", "clear"],
-        operation_id: str,
-        messages: Sequence[tuple[int, str]] = (),
-    ) -> str:
-        """Change the log from outside a turn, once per ``operation_id``; a pop gives the entry's text, or ``""``.
-
-        Raises:
-            SessionInterrupted: a waiting run holds the thread.
-        """
-        k = self.store.keys
-        answer = await self.store.run(
-            "amend",
-            [
-                *(k.head(thread), k.log(thread), k.turns(thread), k.state(thread), k.due, k.work(thread)),
-                *(k.op(operation_id), k.session(thread.partition("|")[2]), k.threads, k.retracted(thread), k.token),
-                *(k.context(thread), k.offload(thread)),
-            ],
-            [operation, thread, MEMO_SECONDS, *(part for pair in messages for part in pair)],
-        )
-        if answer[0] == "HELD":
-            raise SessionInterrupted(thread.partition("|")[2], cast("str", answer[1]))
-        return cast("str", answer[1])
-
     async def entries(self, thread: str, first: int = 0, last: int = -1) -> list[str]:
         """Entries of the log by index, both ends included; negative counts from the end."""
         return await self.store.items(self.store.keys.log(thread), first, last)

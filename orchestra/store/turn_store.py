@@ -10,9 +10,9 @@ from orchestra.core.errors import InputError, SessionInterrupted
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.model import Usage
 from orchestra.store.connection import Answer, Store
+from orchestra.store.thread_store import MEMO_SECONDS
 
 Forked: TypeAlias = Literal["OK", "DUP", "MOVED", "EXISTS"]
-MEMO_SECONDS = 900
 
 
 @dataclass(frozen=True, slots=True)

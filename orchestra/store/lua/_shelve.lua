@@ -23,3 +23,12 @@ local function shelve(keys, passage, owner, agent, user, id, text, tags, source,
   changed(keys.stream, id)
   return 1
 end
+
+-- One passage less. A vector set holds no deleted passage at any moment, so it is only ever added to (see `vectors`).
+-- It is there only where the server has the command.
+local function take_off(keys, passage, id)
+  if redis.call('DEL', passage) == 0 then return end
+  redis.call('ZREM', keys.shelf, id)
+  if redis.call('EXISTS', keys.vectors) == 1 then redis.call('VREM', keys.vectors, id) end
+  changed(keys.stream, id)
+end

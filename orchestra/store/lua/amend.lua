@@ -1,9 +1,12 @@
--- include clock life
+-- include clock life shelve
 -- Change a log from outside a turn: add | pop | clear. The edition moves, so caches and a running turn notice.
 -- KEYS 1 head 2 log 3 turns 4 state 5 due 6 pass 7 memo 8 session 9 threads 10 retracted 11 token 12 context 13 offload
--- ARGV 1 operation 2 thread 3 life of the memo, seconds, then for add: (tokens, message)…
--- → OK … | DUP … | HELD run
+--      for clear: 14 passage 15 shelf 16 changes 17 vector set of the summary that was left when it was closed
+-- ARGV 1 operation 2 thread 3 life of the memo, seconds, then for add: (tokens, message)…, for clear: 4 id of that summary ('' = none)
+-- → OK … | DUP … | HELD run | MOVED: it has another summary now
 -- The same call twice: the memo answers with the first answer, so one pop never takes two messages.
+-- A clear while the session is being closed: the closing finds its claim gone, FENCED. One that was published after the
+-- caller had looked for the summary: MOVED, it looks again.
 -- A summary that tells of a popped message goes with it: what is left of its messages is shown again.
 -- Sequence numbers are never used again, so what points at a popped message points at nothing else.
 local memo = redis.call('GET', KEYS[7])
@@ -52,6 +55,8 @@ elseif ARGV[1] == 'pop' then
     redis.call('HSET', KEYS[12], 'version', 'without ' .. popped)
   end
 else
+  if (redis.call('HGET', KEYS[6], 'closed_passage') or '') ~= ARGV[4] then return {'MOVED'} end
+  if ARGV[4] ~= '' then take_off({shelf = KEYS[15], stream = KEYS[16], vectors = KEYS[17]}, KEYS[14], ARGV[4]) end
   redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[10], KEYS[12], KEYS[13])
   redis.call('ZREM', KEYS[5], ARGV[2])
   redis.call('HSET', head, 'watermark', seq, 'watermark_turn', 0, 'calls', 0, 'bytes', 0)

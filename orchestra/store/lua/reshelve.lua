@@ -3,15 +3,10 @@
 -- KEYS 1 passage 2 shelf 3 changes 4 vector set   ARGV 1 update | delete 2 id, then for update: (field value)…
 -- → OK | SAME | UNKNOWN
 -- Twice: the second update finds the same values (SAME), the second deletion finds nothing (UNKNOWN).
--- A vector set holds no deleted passage at any moment, so it is only ever added to (see `vectors`). It is there only where
--- the server has the command.
 -- Another text has no vector yet; one that is being made for the old text is refused by its version (see `embedded`).
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'UNKNOWN'} end
 if ARGV[1] == 'delete' then
-  redis.call('DEL', KEYS[1])
-  redis.call('ZREM', KEYS[2], ARGV[2])
-  if redis.call('EXISTS', KEYS[4]) == 1 then redis.call('VREM', KEYS[4], ARGV[2]) end
-  changed(KEYS[3], ARGV[2])
+  take_off({shelf = KEYS[2], stream = KEYS[3], vectors = KEYS[4]}, KEYS[1], ARGV[2])
   return {'OK'}
 end
 local touched = false

@@ -14,6 +14,7 @@ from orchestra.memory.sessions import Session
 from orchestra.store.connection import Store
 from orchestra.store.context_store import NO_RECORD, ContextStore, NewSummary
 from orchestra.store.definition_store import DefinitionStore
+from orchestra.store.log_store import LogStore
 from orchestra.store.thread_store import Begun, Commit, Committed, ThreadStore, Wanted
 from orchestra.testing import FunctionModel
 
@@ -66,7 +67,7 @@ async def test_a_summary_of_what_is_not_there_any_more_is_not_recorded(each_stor
     threads, begun = await play(each_store, 4)
     contexts, new = ContextStore(each_store), replace(NEW, edition=begun.edition)
     assert await contexts.compact(replace(new, upto=5)) == "MOVED"  # not the fourth entry
-    await threads.amend("a|s", "pop", "op1")
+    await LogStore(each_store).amend("a|s", "pop", "op1")
     assert await contexts.compact(new) == "MOVED"
     await each_store.read("HSET", each_store.keys.head("a|s"), "held_by", "waiting")
     edition = int((await threads.head("a|s"))["edition"])
@@ -104,15 +105,15 @@ async def test_a_pop_takes_the_summary_of_the_message_along(each_store: Store) -
     contexts = ContextStore(each_store)
     await contexts.compact(replace(NEW, edition=begun.edition))
     for number in range(2):
-        await threads.amend("a|s", "pop", f"op{number}")
+        await LogStore(each_store).amend("a|s", "pop", f"op{number}")
     kept = await contexts.record("a|s")
     assert kept.upto == 4
-    await threads.amend("a|s", "pop", "op2")
+    await LogStore(each_store).amend("a|s", "pop", "op2")
     left = await contexts.record("a|s")
     assert (left.upto, left.from_, left.summary, left.cycle) == (0, 0, "", 1)
     assert left.version != kept.version
     assert (await begin(threads, "next")).first == 0
-    await threads.amend("a|s", "clear", "op3")
+    await LogStore(each_store).amend("a|s", "clear", "op3")
     assert await contexts.record("a|s") == NO_RECORD
 
 

@@ -10,6 +10,7 @@ from orchestra.core.errors import Fenced, InputError
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import DefinitionStore
 from orchestra.store.host_store import HostStore
+from orchestra.store.log_store import LogStore
 from orchestra.store.pass_store import PassStore
 from orchestra.store.thread_store import (
     Begun,
@@ -117,20 +118,20 @@ async def test_pop_moves_edition_and_turn_and_takes_one_message_per_call(each_st
     await define(each_store)
     await threads.commit(commit("r1", await begin(threads, "r1"), "u", "a", rule="turns 1"))
     begun = await begin(threads, "r2")
-    assert await threads.amend("a|s", "pop", "op1") == "2 1 1 a"
-    assert await threads.amend("a|s", "pop", "op1") == "2 1 1 a"  # the same call twice
+    assert await LogStore(each_store).amend("a|s", "pop", "op1") == "2 1 1 a"
+    assert await LogStore(each_store).amend("a|s", "pop", "op1") == "2 1 1 a"  # the same call twice
     assert (await threads.head("a|s"))["turn"] == "1"
     edited = await threads.commit(commit("r2", begun, "x"))
     assert isinstance(edited, Edited)
     assert edited.edition > begun.edition
-    assert await threads.amend("a|s", "pop", "op2") == "1 1 1 u"
+    assert await LogStore(each_store).amend("a|s", "pop", "op2") == "1 1 1 u"
     head = await threads.head("a|s")
     assert (head["turn"], head["seq"], head["due_turn"]) == ("0", "2", "0")
     assert await each_store.scored(each_store.keys.due) == []
-    assert await threads.amend("a|s", "pop", "op3") == ""
-    assert await threads.amend("a|s", "add", "op4", [(1, "b"), (1, "c")]) == ""
+    assert await LogStore(each_store).amend("a|s", "pop", "op3") == ""
+    assert await LogStore(each_store).amend("a|s", "add", "op4", [(1, "b"), (1, "c")]) == ""
     assert await threads.entries("a|s") == ["3 0 1 b", "4 0 1 c"]
-    await threads.amend("a|s", "clear", "op5")
+    await LogStore(each_store).amend("a|s", "clear", "op5")
     assert await threads.entries("a|s") == []
 
 
