@@ -23,6 +23,12 @@ def tune(
 
     A run that was killed goes on with --resume.
     """
+    import importlib.util
+
+    from orchestra.core.errors import InputError
+
+    if importlib.util.find_spec("numpy") is None:
+        raise InputError("experiments need the extra tune: pip install 'orchestra-runtime[tune]'")
     from orchestra.cli import tune_screen
     from orchestra.cli.console import err, print_json
     from orchestra.cli.console import out as stdout

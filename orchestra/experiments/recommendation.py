@@ -53,16 +53,15 @@ def score(arm: ArmSummary, *, worth: float, ratio: float = 1.0) -> float:
 
 def recommend(workload: WorkloadSummary, *, worth: float) -> Recommendation:
     """The fixed arm with the best score. With prices of 0 the tokens decide nothing and the freshest wins."""
-    fixed = [
-        one for one in workload.of_kind("fixed", "off") if one.freshness is not None and one.arm.consolidator != "gold"
-    ]
-    fixed = fixed or [one for one in workload.of_kind("fixed", "off") if one.freshness is not None]
+    every = [one for one in workload.of_kind("fixed", "off") if one.freshness is not None]
+    # The gold consolidator is a bound, not a choice.
+    fixed = [one for one in every if one.arm.consolidator != "gold"] or every
     if not fixed:
         return Recommendation(workload.name, None, "No fixed frequency was played, so none is recommended.", {}, ())
     best = max(fixed, key=lambda one: score(one, worth=worth))
     by_ratio = {ratio: max(fixed, key=lambda one: score(one, worth=worth, ratio=ratio)).arm.name for ratio in RATIOS}
     verdicts = tuple(
-        _verdict(one, best, fixed, worth) for one in workload.of_kind("trigger") if "adaptive" in one.arm.name
+        _verdict(one, best, every, worth) for one in workload.of_kind("trigger") if "adaptive" in one.arm.name
     )
     near = [one for one in fixed if _alike(one, best)]
     text = " ".join([_reason(best, near, worth), _equals(best, near), _sensitivity(by_ratio)])

@@ -110,11 +110,10 @@ def run_trials(experiment: Experiment, trials: Sequence[Trial], folder: ResultsF
         if before is not None:
             records[number] = before
     left = [(number, trial) for number, trial in enumerate(trials) if number not in records]
-    if left:
-        tell(len(records), len(trials), "")
+    tell(len(records), len(trials), "")
     purse = Purse(experiment, records.values())
     playing = _on_ray if uses_ray(experiment) else _on_processes
-    for number, record in playing(experiment, left, purse):
+    for number, record in playing(experiment, left, purse) if left else ():
         folder.keep(record)
         purse.pay(record)
         records[number] = record

@@ -139,6 +139,8 @@ def test_on_ray_tune_the_numbers_are_the_same(orchestra: Command, tmp_path: Path
     assert done.code == 0, done.err
     assert done.json["workloads"][0]["recommended"]
     assert (tmp_path / "ray" / "results.csv").read_bytes() == (tmp_path / "local" / "results.csv").read_bytes()
+    again = orchestra("tune", "small.yaml", "--out", "ray", "--resume")
+    assert (again.code, "6 of 6 trials" in again.err) == (0, True), again.err
     optuna = small.replace("runner: local", "runner: ray\nsearch: optuna\ntrials: 2")
     (tmp_path / "small.yaml").write_text(optuna, encoding="utf-8")
     done = orchestra("tune", "small.yaml", "--out", "picked")
