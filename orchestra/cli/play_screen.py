@@ -19,6 +19,7 @@ from orchestra.cluster.scenario import progress as told
 from orchestra.cluster.scenario.passes import ChangedBlock, PassReport
 from orchestra.cluster.scenario.progress import Progress
 from orchestra.cluster.scenario.report import as_text
+from orchestra.core.events import ContextDecided
 from orchestra.core.result import RunResult
 
 TAIL = 6
@@ -48,6 +49,9 @@ class PlayScreen:
         if isinstance(progress, told.AnswerText):
             self._answer += progress.text
             self._busy(f"{self._agent} is answering")
+            return
+        if isinstance(progress, told.RunHappened) and isinstance(progress.event, ContextDecided):
+            self._decided(progress.event)
             return
         if isinstance(progress, told.RunHappened):
             self._happened(progress)
@@ -156,6 +160,16 @@ class PlayScreen:
             if line is not None:
                 self._print(line, left=4)
 
+    def _decided(self, event: ContextDecided) -> None:
+        """What keeps the prompt small; what was not due is not worth a line."""
+        if event.decision == "no" or event.part == "guard":
+            return
+        self._rest()
+        share = f" ({event.tokens:,} of {event.window:,} tokens)" if event.tokens and event.window else ""
+        style = "red" if event.decision == "failed" else "blue"
+        failed = " failed" if event.decision == "failed" else ""
+        self._print(Text(f"· {event.part}{failed}{share}: {_short(event.reason, 110)}", style), left=4, hang=2)
+
     # --- the moving part ------------------------------------------------------------------------------------------
 
     def _busy(self, what: str) -> None:
@@ -213,13 +227,21 @@ def _count(block: ChangedBlock) -> str:
 
 def _what(opened: told.Opened) -> str:
     if opened.part == "turns":
-        return f"{opened.turns} turns, a new session"
+        return f"{_turns(opened.turns)}, a new session"
     if opened.part == "rest":
         return f"{opened.played} of {opened.turns} turns have been played; going on with turn {opened.played + 1}"
     if opened.part == "follow_up":
         asked = "1 question" if opened.questions == 1 else f"{opened.questions} questions"
-        return f"all {opened.turns} turns have been played; {asked} to its memory (--fresh starts over)"
-    return f"all {opened.turns} turns have been played, and there is no follow_up (--fresh starts over)"
+        return f"{_all(opened.turns)} been played; {asked} to its memory (--fresh starts over)"
+    return f"{_all(opened.turns)} been played, and there is no follow_up (--fresh starts over)"
+
+
+def _turns(count: int) -> str:
+    return "1 turn" if count == 1 else f"{count} turns"
+
+
+def _all(count: int) -> str:
+    return "its turn has" if count == 1 else f"all {count} turns have"
 
 
 def _moment(at: str | None) -> tuple[str, str]:

@@ -35,6 +35,9 @@ def show_summary(report: PlayReport, steps: Sequence[Step], console: Console) ->
     if report.passes:
         _title(console, "Sleep-time passes", width)
         print_table(console, passes_table(report))
+    if report.context.any:
+        _title(console, "Context", width)
+        print_indented(console, Text(report.context.text()), left=0, hang=2)
     _title(console, "Tokens and time", width)
     print_table(console, costs(report))
     if report.checks or report.failure:
@@ -105,11 +108,11 @@ def costs(report: PlayReport) -> Table:
     grid = Table.grid(padding=(0, 2))
     count = len(report.turns)
     if count:
-        grid.add_row(f"  {count} turns", _tokens(report.usage))
+        grid.add_row(f"  {count} turn{'' if count == 1 else 's'}", _tokens(report.usage))
     new = len(report.new)
     if new:
-        grid.add_row(f"  {new} passes", _tokens(report.pass_usage))
-    if (half := report.latencies) is not None:
+        grid.add_row(f"  {new} pass{'' if new == 1 else 'es'}", _tokens(report.pass_usage))
+    if (half := report.latencies) is not None and count > 1:
         grid.add_row("  a turn", f"{half[0]:.3f} s half the time, {half[1]:.3f} s or less 95 % of the time")
     grid.add_row("  the play", f"{report.seconds:.1f} s, waiting for passes included")
     return grid

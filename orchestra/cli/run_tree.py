@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from orchestra.core.agent import RESERVED_TOOLS
 from orchestra.core.events import (
     HandedOff,
+    Interrupted,
     ModelReplied,
     NodeEnded,
     NodeStarted,
@@ -31,7 +32,7 @@ class TreeItem:
     """One line of the tree. ``agent`` is who works there, ``given`` a tool's arguments, ``note`` what came out of it.
 
     ``said`` is the end of what its model says now. ``own_tokens`` are those of its own model calls. ``key`` is that
-    of a visit, ``group`` the node of a ``map`` whose item number ``place`` this is.
+    of a visit, ``group`` that of the ``map`` whose item number ``place`` this is.
     """
 
     kind: ItemKind
@@ -79,6 +80,7 @@ class RunTree:
         self._above: dict[int, tuple[TreeItem, ...]] = {id(self.root): ()}
         self._visits: dict[tuple[str, str], TreeItem] = {}
         self._calls: dict[tuple[str, str], TreeItem] = {}
+        self._waiting: set[str] = set()
         self._places: dict[str, TreeItem] = {}
         self._replies: dict[str, tuple[int, int]] = {}
 
@@ -108,6 +110,8 @@ class RunTree:
             at.said = ""
         elif isinstance(event, TextDelta) and event.kind == "text":
             at.said = (at.said + event.text)[-TAIL:]
+        elif isinstance(event, Interrupted):
+            return self._asked(at, event)
         elif isinstance(event, RunEnded) and at is self.root:
             result = event.result
             self._ended(at, result.status, result.error or result.reason)
@@ -142,7 +146,7 @@ class RunTree:
             label += "" if event.item is None else f" [{event.item + 1}]"
             item = TreeItem("node", label, began=self._clock(), key=key)
             if event.item is not None:
-                item.group, item.place = event.node, event.item
+                item.group, item.place = f"{event.node}#{event.visit}", event.item
             self._visits[event.run_id, key] = self._below(at, item)
         if isinstance(event, NodeStarted):
             item.agent = event.runs
@@ -175,6 +179,19 @@ class RunTree:
                 return None
             item = self._below(at, TreeItem("tool", event.tool, began=self._clock()))
         self._ended(item, "failed" if event.is_error else "completed", event.content)
+        return self._change(item)
+
+    def _asked(self, at: TreeItem, event: Interrupted) -> Change | None:
+        asked = event.interrupt
+        if asked.id in self._waiting:  # each run above tells it again
+            return None
+        self._waiting.add(asked.id)
+        label = asked.node or asked.tool or asked.name
+        running = (item for item in at.items if item.status == "running")
+        item = next((item for item in running if label in (item.label, item.key.split("#")[0])), None)
+        if item is None:
+            item = self._below(at, TreeItem("node" if asked.node else "tool", label, began=self._clock()))
+        self._ended(item, "interrupted", asked.reason or asked.name)
         return self._change(item)
 
     def _ended(self, item: TreeItem, status: ItemStatus, note: str) -> None:

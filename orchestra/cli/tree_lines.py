@@ -28,9 +28,13 @@ def tree_lines(root: TreeItem, width: int, *, seconds: Callable[[TreeItem], floa
 
 
 def plain_line(change: Change, width: int, *, seconds: float) -> Text | None:
-    """What has just ended, on a line of its own with what it is part of; ``None`` for one of many of a ``map``."""
+    """What has just ended, on a line of its own with what it is part of; ``None`` for what would be too much.
+
+    Of a ``map`` the first items are told, and what happened inside the very first one; all that failed is.
+    """
     item, above = change.item, change.above
-    if item.status == "running" or any(one.place >= MANY for one in (*above, item) if one.group):
+    inside = any(one.place > 0 for one in above if one.group)
+    if item.status == "running" or (item.status != "failed" and (inside or (item.group and item.place >= MANY))):
         return None
     way = "".join(f"{one.label} › " for one in above)
     return _cut(Text.assemble((way, "dim"), item_text(item, seconds=seconds)), width)
@@ -39,12 +43,13 @@ def plain_line(change: Change, width: int, *, seconds: float) -> Text | None:
 def summaries(root: TreeItem) -> list[Text]:
     """A line for each large ``map``, of which :func:`plain_line` tells only the first items."""
     found: list[Text] = []
-    for item in root.walk():
-        groups = dict.fromkeys(one.group for one in item.items if one.group)
-        for group in groups:
-            mine = [one for one in item.items if one.group == group]
-            if len(mine) > MANY:
-                found.append(_summary(group, mine))
+    for group in dict.fromkeys(one.group for one in root.items if one.group):
+        mine = [one for one in root.items if one.group == group]
+        if len(mine) > MANY:
+            found.append(_summary(group, mine))
+    for item in root.items:
+        if not item.group:
+            found += summaries(item)
     return found
 
 
@@ -106,7 +111,9 @@ def _grouped(items: Sequence[TreeItem]) -> list[TreeItem | Text]:
     return out
 
 
-def _summary(name: str, items: Sequence[TreeItem]) -> Text:
+def _summary(group: str, items: Sequence[TreeItem]) -> Text:
+    node, _, visit = group.rpartition("#")
+    name = node if visit == "1" else f"{node}, visit {visit}"
     counts: dict[str, int] = {}
     for item in items:
         counts[item.status] = counts.get(item.status, 0) + 1

@@ -9,6 +9,7 @@ from orchestra.cli.run_tree import RunTree
 from orchestra.cli.tree_lines import tree_lines
 from orchestra.core.events import (
     HandedOff,
+    Interrupted,
     ModelReplied,
     NodeEnded,
     NodeStarted,
@@ -19,6 +20,7 @@ from orchestra.core.events import (
     ToolEnded,
     ToolStarted,
 )
+from orchestra.core.interrupts import InterruptView
 from orchestra.core.model import Usage
 from orchestra.core.result import RunResult
 
@@ -104,6 +106,25 @@ def test_the_end_of_the_run_ends_what_was_still_running() -> None:
     made = tree([*GRAPH[:4], RunEnded(run_id="r", agent="report", result=result)], agent="report")
     assert [item.status for item in made.root.walk()] == ["limit", "cancelled", "cancelled"]
     assert "execution_timeout" in drawn(made)[0]
+
+
+def test_what_waits_for_an_answer_is_marked() -> None:
+    asked = InterruptView("i", "approval", "'send' needs an approval", node="send")
+    made = tree([*GRAPH, Interrupted(run_id="r", agent="report", interrupt=asked)], agent="report")
+    assert drawn(made)[-1].startswith("└─ ? send")
+    assert "waits for an answer" in drawn(made)[-1]
+    in_tool = InterruptView("i", "approval", tool="look")
+    made = tree(
+        [
+            *RESEARCH[:8],
+            ToolStarted(run_id="r.0.0", agent="reader", path=("reader",), call_id="x", tool="look"),
+            Interrupted(run_id="r.0.0", agent="reader", path=("reader",), interrupt=in_tool),
+            Interrupted(run_id="r", agent="lead", interrupt=in_tool),  # as the run above tells it
+        ]
+    )
+    assert len(made.root.items) == 2
+    (look,) = made.root.items[0].items
+    assert (look.label, look.status) == ("look", "interrupted")
 
 
 def test_a_swarm_is_its_visits_with_the_handoffs_between_them() -> None:

@@ -235,6 +235,15 @@ def test_what_is_shipped_loads_without_warnings(name: str) -> None:
     assert list(loaded.scenario.expect.passes_at or ()) == due
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "configs/scenarios").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_scenario_loads_without_warnings(path: Path) -> None:
+    loaded = load_scenario(path, environment={})
+    assert loaded.warnings == ()
+    assert loaded.taking_part
+    on_a_model = load_scenario(path, overrides=["agents.*.model=openai:m"], environment={})
+    assert {agent.model for agent in on_a_model.agents} == {"openai:m"}
+
+
 def test_the_quickstart_asks_what_only_memory_can_answer() -> None:
     loaded = load_scenario(ROOT / "configs/quickstart.yaml", environment={})
     [agent] = loaded.agents

@@ -1,0 +1,72 @@
+"""The shipped scenarios of patterns, by their names and the real command: what comes out, and what is seen of it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.acceptance.cli.orchestra_command import Command, Done
+
+
+def played(orchestra: Command, name: str, *arguments: str) -> tuple[Done, Done]:
+    """(as people see it, as JSON when started over)."""
+    seen = orchestra("run", name, "--inline", *arguments)
+    assert seen.code == 0, seen.out + seen.err
+    for text in (seen.out, seen.err):
+        assert "\x1b" not in text
+        assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith("  orchestra "))
+        assert not any(line.endswith(" ") for line in text.splitlines())
+    return seen, orchestra("run", name, "--inline", "--fresh", "--json", *arguments)
+
+
+def test_the_research_team_asks_at_once_and_checks_each_figure(orchestra: Command) -> None:
+    seen, told = played(orchestra, "research")
+    lines = [line.strip() for line in seen.err.splitlines()]
+    for start in ("✓ chronicler ", "✓ engineer ", "checker › ✓ look_up_figures(", "✓ checker "):
+        assert any(line.startswith(start) for line in lines), seen.err
+    assert "model   scripted: lead, checker; extractive: chronicler, engineer" in lines
+    assert told.code == 0
+    (turn,) = told.json["turns"]
+    assert (told.json["kind"], turn["usage"]["model_calls"], turn["usage"]["tool_calls"]) == ("agent", 7, 4)
+    assert "500 dollars" not in turn["output"]
+
+
+def test_the_support_desk_hands_on_and_goes_on_with_whoever_answered_last(orchestra: Command) -> None:
+    seen, told = played(orchestra, "support_desk")
+    lines = [line.strip() for line in seen.err.splitlines()]
+    steps = [line.split("  ")[0] for line in lines if line.startswith(("✓", "→"))]
+    assert steps == [
+        *("✓ triage", "→ technician", "✓ technician", "→ billing", "✓ billing"),
+        *("✓ billing", "→ technician", "✓ technician"),
+    ]
+    assert any(line.startswith("technician › ✓ line_test(customer=4711)  attenuation 31.5 dB") for line in lines)
+    assert told.code == 0
+    first, second = told.json["turns"]
+    assert [check["ok"] for check in told.json["checks"]] == [True, True]
+    assert (first["usage"]["tool_calls"], second["usage"]["tool_calls"]) == (5, 2)
+
+
+@pytest.mark.timeout(180)
+def test_every_nested_key_is_followed_to_its_end(orchestra: Command) -> None:
+    seen, told = played(orchestra, "nested_kv")
+    assert re.search(r"✓ look  30 items: 30 completed, [\d,]+ tokens", seen.err)
+    assert "✓ output 1: 150 of 150 right" in seen.out
+    (turn,) = told.json["turns"]
+    assert turn["output"] == "150 of 150 right (nested " + ", ".join(f"{n}: 30 of 30" for n in range(5)) + ")"
+    assert turn["usage"]["model_calls"] == 30 * (2 + 3 + 4 + 5 + 6)
+    fewer = orchestra(
+        *("run", "nested_kv", "--inline", "--fresh", "--json", "--set", "expect={}"),
+        *("--set", "turns=[Follow keys nested 0 to 2 deep through 20 pairs in 3 orders. Seed 7.]"),
+    )
+    assert fewer.json["turns"][0]["output"] == "9 of 9 right (nested 0: 3 of 3, 1: 3 of 3, 2: 3 of 3)"
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(180)
+def test_a_swarm_on_ray_is_the_same_as_inline(orchestra: Command) -> None:
+    on_ray = orchestra("run", "support_desk", "--json", "--set", "cluster.ray.object_store_mb=78")
+    assert on_ray.code == 0, on_ray.err
+    inline = orchestra("run", "support_desk", "--json", "--inline", "--fresh").json
+    for name in ("output", "usage", "status"):
+        assert [turn[name] for turn in on_ray.json["turns"]] == [turn[name] for turn in inline["turns"]]
