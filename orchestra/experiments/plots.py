@@ -74,9 +74,13 @@ def _freshness(axes: Axes, workload: WorkloadSummary, advice: Recommendation) ->
                 spot = (one.tokens_sleep, one.freshness.value if one.freshness else 0.0)
                 axes.annotate(f"{one.arm.every}", spot, (5, -12), textcoords="offset points", fontsize=10, color=colour)
     others = [one for one in asleep if one.arm.kind == "trigger"]
-    for number, (one, marker) in enumerate(zip(others, "sDv^P*Xh" * 4, strict=False)):
-        colour = _COLOURS[(4 + number) % len(_COLOURS)]
-        _errors(axes, [one.tokens_sleep], [one], colour, label=one.arm.name, marker=marker)
+    kinds = [_kind(arms[0]) for arms in _groups([one for one in asleep if one.arm.kind in ("fixed", "off")])]
+    shapes = dict(zip(dict.fromkeys(one.arm.trigger.label for one in others), "sDv^P*Xh" * 4, strict=False))
+    for number, one in enumerate(others):
+        # The colour tells its kind, as it does for the lines; the shape tells the trigger.
+        group = kinds.index(_kind(one)) if len(kinds) > 1 and _kind(one) in kinds else 4 + number
+        colour = _COLOURS[group % len(_COLOURS)]
+        _errors(axes, [one.tokens_sleep], [one], colour, label=one.arm.name, marker=shapes[one.arm.trigger.label])
     front = _front(asleep)
     axes.step(
         [one.tokens_sleep for one in front],
@@ -99,7 +103,10 @@ def _freshness(axes: Axes, workload: WorkloadSummary, advice: Recommendation) ->
     axes.set_xlabel("tokens of the sleep-time agent for one conversation")
     axes.set_ylabel("freshness")
     axes.set_title(f"{workload.name}: what more frequent passes buy (numbers: turns between passes)")
-    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    if len(axes.get_legend_handles_labels()[1]) > 8:
+        axes.legend(frameon=False, fontsize=8, bbox_to_anchor=(1.01, 1), loc="upper left")
+    else:
+        axes.legend(frameon=False, fontsize=9, loc="lower right")
 
 
 def _recall(axes: Axes, workload: WorkloadSummary, advice: Recommendation) -> None:
@@ -193,8 +200,12 @@ def _groups(arms: Sequence[ArmSummary]) -> list[list[ArmSummary]]:
     """Arms that differ only in how often they sleep, by tokens."""
     out: dict[tuple[object, ...], list[ArmSummary]] = {}
     for one in arms:
-        out.setdefault((one.arm.consolidator, one.arm.block_limit, one.arm.window), []).append(one)
+        out.setdefault(_kind(one), []).append(one)
     return [sorted(group, key=lambda one: one.tokens_sleep) for group in out.values()]
+
+
+def _kind(one: ArmSummary) -> tuple[object, ...]:
+    return one.arm.consolidator, one.arm.block_limit, one.arm.window
 
 
 def _group_name(arm: ArmSummary, all_: Sequence[ArmSummary]) -> str:

@@ -12,15 +12,15 @@ from orchestra.experiments.recommendation import Recommendation
 from orchestra.experiments.summary import ArmSummary, WorkloadSummary
 
 _STYLE = """
-body{font:15px/1.55 system-ui,sans-serif;color:#1f2933;max-width:68rem;margin:2rem auto;padding:0 1rem}
+body{font:15px/1.55 system-ui,sans-serif;color:#1f2933;max-width:74rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.6rem;margin-bottom:.2rem}h2{margin-top:2.6rem;border-top:1px solid #d9dee3;padding-top:1.2rem}
 .advice{background:#eef5fb;border-left:4px solid #1b6ca8;padding:.7rem 1rem;margin:1rem 0}
 .note{color:#5b6770}table{border-collapse:collapse;font-size:13px;margin:1rem 0;display:block;overflow-x:auto}
-th,td{padding:.28rem .6rem;text-align:right;border-bottom:1px solid #e6e9ec;white-space:nowrap}
+th,td{padding:.28rem .5rem;text-align:right;border-bottom:1px solid #e6e9ec;white-space:nowrap}
 th:first-child,td:first-child{text-align:left}tr.best td{background:#eef5fb;font-weight:600}
-tr.baseline td{color:#5b6770;font-style:italic}th{color:#5b6770;font-weight:600;vertical-align:bottom}
-.range{color:#7b8794;font-weight:400}.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr));gap:1rem}
-img{width:100%;border:1px solid #e6e9ec}code{background:#f2f4f6;padding:0 .25rem}
+tr.baseline td{color:#5b6770;font-style:italic}th{color:#5b6770;font-weight:600;vertical-align:bottom;white-space:normal;line-height:1.25}
+.range{color:#7b8794;font-weight:400}.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(30rem,1fr));gap:1rem}
+figure{margin:0}img{width:100%;border:1px solid #e6e9ec}code{background:#f2f4f6;padding:0 .25rem}
 """
 _CAPTIONS = {
     "freshness": "Each point is an arm; up is fresher, left is cheaper. The dotted line: arms that no other beats.",
@@ -103,7 +103,15 @@ def _cell(value: object) -> str:
 
 def _table(workload: WorkloadSummary, best: str | None) -> str:
     lags = list(workload.arms[0].recall)
-    heads = ["arm", "freshness", "tokens asleep", "passes", "of these idle", "bill", *(f"recall {lag}" for lag in lags)]
+    heads = [
+        "arm",
+        "freshness",
+        "tokens asleep",
+        "passes",
+        "of these idle",
+        "bill",
+        *(f"recall, {lag}" for lag in lags),
+    ]
     heads += ["staleness, turns", "p95", "never", "updates right after a last pass"]
     body = "".join(_row(one, best, lags) for one in workload.arms)
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
