@@ -170,9 +170,12 @@ def _value(slot: _Slot, rng: random.Random) -> str:
 
 
 def _left(pool: str, had: set[str | None]) -> list[str]:
-    """What the pool still has; pools are small, so an exhausted one goes on with numbered ones."""
+    """What the pool still has; pools are small, so an exhausted one goes on with numbered ones.
+
+    The number is part of the word: of "Graz" and "Graz 2" the words of one would be among those of the other.
+    """
     left = [value for value in phrases.POOLS[pool] if value not in had]
-    return left or [f"{value} {2 + len(had) // len(phrases.POOLS[pool])}" for value in phrases.POOLS[pool]]
+    return left or [f"{value}{2 + len(had) // len(phrases.POOLS[pool])}" for value in phrases.POOLS[pool]]
 
 
 def _capital(text: str) -> str:
