@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
@@ -88,6 +89,8 @@ def play_shared_writers(settings: SharedWriters, writers: int) -> Shared:
         "conflicts": tidied.conflicts,
         "freshness": freshness_over(tidied.told, tidied.log),
         "freshness_untidied": freshness_over(alone.told, alone.log),
+        "commands_per_turn": tidied.commands / len(statements),
+        "commands_per_turn_untidied": alone.commands / len(statements),
         "turn_ms_p50": float(with_[0]) * 1000,
         "turn_ms_p95": float(with_[1]) * 1000,
         "turn_ms_p50_untidied": float(without[0]) * 1000,
@@ -173,6 +176,7 @@ class _Played:
     passes: int
     retries: int
     conflicts: int
+    commands: int
     seconds: float
 
 
@@ -212,9 +216,11 @@ async def _play(settings: SharedWriters, writers: int, folder: str, every: int |
                 told.append((time.time(), one))
                 written += result.output == "written"
 
+        before = await _commands(runtime)
         async with asyncio.TaskGroup() as group:
             for number, name in enumerate(names, 1):
                 group.create_task(turns(number, name))
+        commands = await _commands(runtime) - before
         await runtime.drain()
         (block,) = await runtime.blocks.list(label=LABEL)
         log = [one for one in await runtime.blocks.log(block.id) if one.value]
@@ -227,5 +233,12 @@ async def _play(settings: SharedWriters, writers: int, folder: str, every: int |
         len(reports),
         sum(int(report["merges"]) for report in reports),
         sum(int(report["conflicts"]) for report in reports),
+        commands,
         time.perf_counter() - began,
     )
+
+
+async def _commands(runtime: Runtime) -> int:
+    """How many commands the server has carried out; those inside scripts count."""
+    stats = cast("Mapping[str, object]", await runtime.store.redis.info("stats"))
+    return int(str(stats["total_commands_processed"]))
