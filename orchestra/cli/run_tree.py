@@ -20,7 +20,8 @@ from orchestra.core.events import (
     ToolEnded,
     ToolStarted,
 )
-from orchestra.core.jsontext import dumps
+from orchestra.core.jsontext import Json, dumps
+from orchestra.patterns.visits import visit_key
 
 ItemKind: TypeAlias = Literal["run", "node", "tool", "handoff"]
 ItemStatus: TypeAlias = Literal["running", "completed", "failed", "interrupted", "cancelled", "limit", "skipped"]
@@ -54,6 +55,18 @@ class TreeItem:
     def tokens(self) -> int:
         """Its own tokens and those of all below it."""
         return self.own_tokens + sum(item.tokens for item in self.items)
+
+    def to_json(self) -> dict[str, Json]:
+        """What it is and what came of it, with all below it; what says nothing is left out."""
+        out: dict[str, Json] = {"kind": self.kind, "name": self.label, "status": self.status}
+        for name in ("agent", "given", "note", "key"):
+            if text := getattr(self, name):
+                out[name] = text
+        if self.tokens:
+            out["tokens"] = self.tokens
+        if self.items:
+            out["items"] = [item.to_json() for item in self.items]
+        return out
 
     def walk(self) -> Iterator[TreeItem]:
         """It and all below it."""
@@ -139,14 +152,11 @@ class RunTree:
         return found
 
     def _visit(self, at: TreeItem, event: NodeStarted | NodeEnded) -> TreeItem:
-        key = event.node + f"#{event.visit}" + ("" if event.item is None else f"[{event.item}]")
+        key = visit_key(event.node, event.visit, event.item)
         item = self._visits.get((event.run_id, key))
         if item is None:
-            label = event.node if event.visit == 1 else f"{event.node}, visit {event.visit}"
-            label += "" if event.item is None else f" [{event.item + 1}]"
-            item = TreeItem("node", label, began=self._clock(), key=key)
-            if event.item is not None:
-                item.group, item.place = f"{event.node}#{event.visit}", event.item
+            item = visit_item(event.node, event.visit, event.item)
+            item.began = self._clock()
             self._visits[event.run_id, key] = self._below(at, item)
         if isinstance(event, NodeStarted):
             item.agent = event.runs
@@ -167,7 +177,9 @@ class RunTree:
         self._replies[event.run_id] = (calls, index + 1)
         if event.tool in RESERVED_TOOLS:  # a handoff is told by itself, unless it goes wrong
             return
-        item = self._below(at, TreeItem("tool", event.tool, began=self._clock(), given=_short(event.arguments)))
+        item = self._below(
+            at, TreeItem("tool", event.tool, began=self._clock(), given=short_arguments(event.arguments))
+        )
         self._calls[event.run_id, event.call_id] = item
         # An agent as a tool is the run of this very call: the first reply of a run is number 0.
         self._places[f"{event.run_id}.{max(0, calls - 1)}.{index}"] = item
@@ -213,7 +225,17 @@ class RunTree:
         return self._clock() - item.began if item.seconds is None else item.seconds
 
 
-def _short(arguments: object) -> str:
+def visit_item(node: str, number: int, place: int | None) -> TreeItem:
+    """The item of one visit of a node; ``place`` is that of the item of a ``map``, from 0."""
+    label = node if number == 1 else f"{node}, visit {number}"
+    item = TreeItem("node", label, key=visit_key(node, number, place))
+    if place is not None:
+        item.label += f" [{place + 1}]"
+        item.group, item.place = visit_key(node, number, None), place
+    return item
+
+
+def short_arguments(arguments: object) -> str:
     """Arguments for people: ``city='Kyoto', nights=3``."""
     if not isinstance(arguments, dict):
         return ""

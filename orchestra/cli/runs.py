@@ -10,6 +10,7 @@ from orchestra.cli.options import Cluster, Json
 from orchestra.core.errors import RunNotFound
 
 if TYPE_CHECKING:
+    from orchestra.cli.run_tree import TreeItem
     from orchestra.store.connection import Store
     from orchestra.store.run_store import StoredRun
 
@@ -47,33 +48,45 @@ def show(
     cluster: Cluster = None,
     json: Json = False,
 ) -> None:
-    """Show a run; its result is remembered for 15 minutes after its end."""
+    """Show a run, with what happened below it as a tree; it is remembered for 15 minutes after its end."""
     from dataclasses import asdict
 
     from rich.text import Text
 
-    from orchestra.cli.console import out, print_indented, print_json
+    from orchestra.cli.console import out, print_indented, print_json, width_of
     from orchestra.cli.opened import with_store
+    from orchestra.cli.run_record import stored_tree
+    from orchestra.cli.tree_lines import tree_lines
+    from orchestra.cluster.scenario.report import as_text
     from orchestra.core.jsontext import loads
     from orchestra.core.names import split_thread
     from orchestra.store.run_store import RunStore
 
-    async def look(store: Store) -> tuple[StoredRun, str | None]:
+    async def look(store: Store) -> tuple[StoredRun, str | None, TreeItem]:
         runs = RunStore(store)
         found = await runs.get(run)
         if found is None:
             raise RunNotFound(run)
-        return found, await runs.answer(run)
+        return found, await runs.answer(run), await stored_tree(store, found)
 
-    found, answer = with_store(cluster, look)
+    found, answer, tree = with_store(cluster, look)
     result = loads(answer) if answer else None
     if json:
-        print_json({**asdict(found), "result": result})
+        print_json({**asdict(found), "result": result, "tree": tree.to_json()})
         return
     console, (agent, session) = out(), split_thread(found.thread)
-    facts = {"run": found.run_id, "agent": agent, "session": session, "status": found.outcome or found.status}
+    facts: dict[str, object] = {
+        "run": found.run_id,
+        "agent": agent,
+        "session": session,
+        "status": found.outcome or found.status,
+    }
     if result:
-        facts |= {"turn": result["turn"], "answer": result["output"], "error": result["error"]}
+        facts |= {"turn": result["turn"] or None, "answer": as_text(result["output"]), "error": result["error"]}
     for name, value in facts.items():
         if value not in ("", None):
             print_indented(console, Text.assemble((f"{name:<9}", "dim"), str(value)), left=0, hang=9)
+    if tree.items:
+        console.print()
+        for line in tree_lines(tree, width_of(console), seconds=lambda item: item.seconds):
+            console.print(line, soft_wrap=True)

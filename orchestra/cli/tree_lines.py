@@ -22,8 +22,8 @@ MANY = 6
 """So many items of one ``map`` are shown by themselves; of more only those that stand out."""
 
 
-def tree_lines(root: TreeItem, width: int, *, seconds: Callable[[TreeItem], float]) -> list[Text]:
-    """The whole tree. ``seconds`` tells how long an item took, or has been running."""
+def tree_lines(root: TreeItem, width: int, *, seconds: Callable[[TreeItem], float | None]) -> list[Text]:
+    """The whole tree. ``seconds`` tells how long an item took, or has been running, if it is known."""
     return [_line(root, "", "", width, seconds), *_below(root, "", width, seconds)]
 
 
@@ -53,7 +53,7 @@ def summaries(root: TreeItem) -> list[Text]:
     return found
 
 
-def item_text(item: TreeItem, *, seconds: float) -> Text:
+def item_text(item: TreeItem, *, seconds: float | None) -> Text:
     """An item in one line: what it is, what it cost, what came out of it."""
     mark, style = MARKS[item.status]
     if item.kind == "handoff":
@@ -63,7 +63,8 @@ def item_text(item: TreeItem, *, seconds: float) -> Text:
         text.append(f"({item.given if len(item.given) <= GIVEN else item.given[: GIVEN - 1] + '…'})", "dim")
     elif item.agent and item.agent != item.key.split("#")[0] and item.agent != item.label:
         text.append(f" ({item.agent})", "dim")
-    facts = [f"{seconds:.2f} s"] if item.kind != "tool" or item.agent or seconds >= 0.1 else []
+    timed = seconds is not None and (item.kind != "tool" or bool(item.agent) or seconds >= 0.1)
+    facts = [f"{seconds:.2f} s"] if timed else []
     if item.tokens:
         facts.append(f"{item.tokens:,} tokens")
     if item.status not in ("running", "completed", "failed"):
@@ -75,7 +76,7 @@ def item_text(item: TreeItem, *, seconds: float) -> Text:
     return text
 
 
-def _below(item: TreeItem, before: str, width: int, seconds: Callable[[TreeItem], float]) -> list[Text]:
+def _below(item: TreeItem, before: str, width: int, seconds: Callable[[TreeItem], float | None]) -> list[Text]:
     out: list[Text] = []
     shown = _grouped(item.items)
     for i, one in enumerate(shown):
@@ -89,7 +90,7 @@ def _below(item: TreeItem, before: str, width: int, seconds: Callable[[TreeItem]
     return out
 
 
-def _line(item: TreeItem, before: str, _: str, width: int, seconds: Callable[[TreeItem], float]) -> Text:
+def _line(item: TreeItem, before: str, _: str, width: int, seconds: Callable[[TreeItem], float | None]) -> Text:
     return _cut(Text.assemble((before, "dim"), item_text(item, seconds=seconds(item))), width)
 
 

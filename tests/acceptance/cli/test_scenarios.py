@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.acceptance.cli.orchestra_command import Command, Done
+from tests.acceptance.cli.orchestra_command import ROOT, Command, Done
 
 
 def played(orchestra: Command, name: str, *arguments: str) -> tuple[Done, Done]:
@@ -45,6 +45,16 @@ def test_the_support_desk_hands_on_and_goes_on_with_whoever_answered_last(orches
     first, second = told.json["turns"]
     assert [check["ok"] for check in told.json["checks"]] == [True, True]
     assert (first["usage"]["tool_calls"], second["usage"]["tool_calls"]) == (5, 2)
+    shown = orchestra("runs", "show", first["run_id"])
+    drawn = [line.split("  ")[0] for line in shown.out.split("\n\n")[1].splitlines()]
+    assert drawn == [
+        *("✓ help_desk", "├─ ✓ triage", "├─ → technician", "├─ ✓ technician", "│"),
+        *("├─ → billing", "└─ ✓ billing", "", ""),
+    ]
+    tree = orchestra("runs", "show", first["run_id"], "--json").json["tree"]
+    billing = tree["items"][-1]
+    assert [one["name"] for one in billing["items"]] == ["invoices", "credit"]
+    assert tree["tokens"] == first["usage"]["input_tokens"] + first["usage"]["output_tokens"]
 
 
 @pytest.mark.timeout(180)
@@ -55,6 +65,11 @@ def test_every_nested_key_is_followed_to_its_end(orchestra: Command) -> None:
     (turn,) = told.json["turns"]
     assert turn["output"] == "150 of 150 right (nested " + ", ".join(f"{n}: 30 of 30" for n in range(5)) + ")"
     assert turn["usage"]["model_calls"] == 30 * (2 + 3 + 4 + 5 + 6)
+    where = "--cluster", str(ROOT / "configs/clusters/words.yaml")
+    shown = orchestra("runs", "show", turn["run_id"], *where).out.splitlines()
+    assert [line.split("  ")[0] for line in shown[-4:]] == ["✓ nested_kv", "├─ ✓ orders", "├─ ✓ look", "└─ ✓ score"]
+    one_order = orchestra("runs", "show", f"{turn['run_id']}.look#1[3]", *where).out
+    assert "├─ ✓ read, visit 2 [5]  99 tokens  The value of key" in one_order
     fewer = orchestra(
         *("run", "nested_kv", "--inline", "--fresh", "--json", "--set", "expect={}"),
         *("--set", "turns=[Follow keys nested 0 to 2 deep through 20 pairs in 3 orders. Seed 7.]"),
