@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from orchestra.core.messages import Message
+from orchestra.core.messages import Message, ToolCall
 from orchestra.core.model import Delta, ModelReply, ModelRequest
+from orchestra.core.sentences import sentences
 from orchestra.models.playback import completed, played
 from orchestra.models.recollection import answers, block_sentences, history_sentences, key_sentence, questions
+from orchestra.models.written_calls import written_call
 
 NOTED = "Noted: "
 NOTHING = "I have nothing about that in memory or in this conversation."
@@ -25,15 +27,18 @@ class ExtractiveModel:
 
     A question is answered from the values of the memory blocks in the system message and from the conversation before
     it. A statement is acknowledged by quoting its key sentence, small talk by two words; what this model is, it says in
-    its first reply and when asked. It calls no tools and gives the same reply to the same
-    request, so it needs no key and no network. ``usage`` is the token estimate.
+    its first reply and when asked. It calls a tool only where the newest user message writes
+    the call out (``read_report(number=12)``), and quotes what the result begins with. It gives the same reply to the
+    same request, so it needs no key and no network. ``usage`` is the token estimate.
     """
 
     name = "extractive"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | ModelReply, None]:
         """The answer in groups of words, then the reply."""
-        reply = completed(ModelReply(Message("assistant", self.answer(request))), request, model=self.name)
+        call = _wanted(request)
+        message = Message("assistant", self.answer(request)) if call is None else Message("assistant", "", (call,))
+        reply = completed(ModelReply(message), request, model=self.name)
         async with aclosing(played(reply)) as items:
             async for item in items:
                 yield item
@@ -41,10 +46,12 @@ class ExtractiveModel:
     def answer(self, request: ModelRequest) -> str:
         """The text of the answer to ``request``."""
         messages = request.messages
-        newest = max((i for i, message in enumerate(messages) if message.role == "user"), default=None)
+        newest = _newest(messages)
         if newest is None:
             return WHAT_I_AM
         text = messages[newest].text
+        if quoted := _result_of(messages, newest):
+            return quoted
         known = [
             *(
                 sentence
@@ -66,6 +73,28 @@ class ExtractiveModel:
         if not (first or _WHO.search(text)):
             return reply
         return f"{reply} {WHAT_I_AM}" if key or (asked and not _WHO.search(text)) else WHAT_I_AM
+
+
+def _newest(messages: Sequence[Message]) -> int | None:
+    """The place of the newest message of a user; notes of the runtime are none."""
+    return max((i for i, one in enumerate(messages) if one.role == "user" and not one.meta.synthetic), default=None)
+
+
+def _wanted(request: ModelRequest) -> ToolCall | None:
+    """The call that the newest message of a user writes out, when it was not made yet."""
+    newest = _newest(request.messages)
+    if newest is None or any(message.role in ("assistant", "tool") for message in request.messages[newest + 1 :]):
+        return None
+    return written_call(request.messages[newest].text, {tool.name for tool in request.tools})
+
+
+def _result_of(messages: Sequence[Message], newest: int) -> str:
+    """What the result of a call after the newest message of a user begins with; empty when there is none."""
+    last = messages[-1]
+    if last.role != "tool" or len(messages) - 1 <= newest:
+        return ""
+    first = next(iter(sentences(last.text)), "")
+    return _quoted(first[:300]) if first else ""
 
 
 _WHO = re.compile(

@@ -80,6 +80,7 @@ class MemoryFlush:
             log_bytes=self.begun.bytes,
         )
         tools = self._tools()
+        prompt.can_flush = settings.enabled and bool(tools)
         due = bool(gate) and bool(tools)
         reason = gate.reason if tools or not gate else "there is nothing to save to: no block, no archive, no files"
         self._tell("yes" if due else "no", reason, tokens)

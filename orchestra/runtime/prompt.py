@@ -41,7 +41,8 @@ class Prompt:
     """Owner: the turn. ``decided`` starts as the record says and is what the turn's commit writes.
 
     ``edition`` and ``seq`` are those of the log when the turn began. ``tokens`` is the size of the last prompt, by
-    the provider's own count where it gives one, with the reply and what came after.
+    the provider's own count where it gives one, with the reply and what came after. ``can_flush``: the agent gets a
+    memory flush in each cycle.
     """
 
     loaded: Loaded
@@ -54,6 +55,7 @@ class Prompt:
     stored: bool = True
     clock: Callable[[], float] = time.time
     squeeze: float = 1.0
+    can_flush: bool = False
     tokens: int = 0
     fixed: int = 0
     assembled: Assembled | None = None

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 from orchestra.context.assembly import summarises
 from orchestra.context.compaction import compaction_due
+from orchestra.context.flush_gate import reserve_floor_of
+from orchestra.context.gate import Gate
 from orchestra.core.events import ContextDecided
 from orchestra.runtime.caches import CachedThread
 from orchestra.runtime.compactor import Compactor, with_record
 from orchestra.runtime.definition import Loaded
+from orchestra.runtime.prompt import Prompt
 from orchestra.runtime.turn import Work
 from orchestra.runtime.turn_context import TurnContext
 
@@ -36,9 +39,10 @@ class Upkeep:
         tokens = prompt.size(context.messages)
         gate = compaction_due(tokens, prompt.window, conversation.compaction, conversation.pressure)
         told = partial(context.tell, ContextDecided, part="compaction", tokens=tokens, window=prompt.window)
+        if gate and (reason := self._why_later(prompt, cached, tokens)):
+            gate = Gate(False, f"{gate.reason}; {reason}")
         told(decision="yes" if gate else "no", reason=gate.reason)
-        # A record that is out of date here (another host has compacted meanwhile) is looked at after the next turn.
-        if not gate or self._host.caches.threads.get(self._thread) is not cached or not cached.is_newest:
+        if not gate:
             return
         compactor = self._compactor(prompt.loaded, cached, edition, prompt.fixed)
         if not conversation.compaction.block_stream:
@@ -47,6 +51,21 @@ class Upkeep:
         done = await compactor.compact(gate.reason)
         if done.record is None:
             told(decision="failed", reason=done.reason)
+
+    def _why_later(self, prompt: Prompt, cached: CachedThread, tokens: int) -> str:
+        """Why a compaction that is due waits for the next turn; empty when it does not."""
+        if self._thread in self._host.background.working:
+            return "a summary is being made already"
+        if self._host.caches.threads.get(self._thread) is not cached or not cached.is_newest:
+            return "another host has changed the record meanwhile"
+        reserve = reserve_floor_of(prompt.window, prompt.loaded.agent.conversation.compaction.reserve_floor)
+        if (
+            prompt.can_flush
+            and prompt.decided.flushed != prompt.decided.cycle
+            and tokens <= prompt.window - reserve // 2
+        ):
+            return "the memory flush before the next turn comes first"
+        return ""
 
     async def during(self, context: TurnContext, cached: CachedThread, edition: int, overflows: int) -> str:
         """The provider found the prompt too long: compact what was before this turn; what came of it."""

@@ -11,6 +11,7 @@ from typing import Literal
 
 from orchestra.cluster.runtime import Runtime
 from orchestra.cluster.scenario import progress as tell
+from orchestra.cluster.scenario.context_use import ContextWatch
 from orchestra.cluster.scenario.pass_watch import PassWatch, patience
 from orchestra.cluster.scenario.passes import PassReport, with_diffs
 from orchestra.cluster.scenario.progress import Part, Progress
@@ -49,6 +50,7 @@ class ScenarioPlayer:
         self._threads, self._runs = ThreadStore(runtime.store), RunStore(runtime.store)
         self._passes = PassStore(runtime.store)
         self._played: list[PlayedTurn] = []
+        self._context = ContextWatch()
 
     async def play(self, *, fresh: bool = False) -> PlayReport:
         """Play what is left to play, and report.
@@ -124,7 +126,8 @@ class ScenarioPlayer:
         )
         new = frozenset(report.id for report in passes) - before
         return PlayReport(
-            *(self.loaded, opened, tuple(self._played), tuple(passes), new, tuple(blocks), checks, seconds, failure)
+            *(self.loaded, opened, tuple(self._played), tuple(passes), new, tuple(blocks), checks, seconds, failure),
+            context=self._context.use(),
         )
 
     async def _reports(self) -> list[PassReport]:
@@ -198,6 +201,7 @@ class ScenarioPlayer:
         async with aclosing(events):  # type: ignore[type-var]
             async for event in events:
                 self._tell(tell.RunHappened(run_id, event))
+                self._context.see(event)
                 if event.run_id != run_id:
                     continue
                 if isinstance(event, TextDelta) and event.kind == "text":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
+from orchestra.cluster.scenario.context_use import ContextUse
 from orchestra.cluster.scenario.passes import PassReport
 from orchestra.cluster.scenario.progress import Opened, TurnEnded, TurnStarted
 from orchestra.core.blocks import BlockView
@@ -60,7 +61,7 @@ class Check:
 class PlayReport:
     """What a play came to. ``passes`` are all of the session; those in ``new`` (ids) were published in this play.
 
-    ``seconds`` is the time of the whole play, waiting for passes included.
+    ``seconds`` is the time of the whole play, waiting for passes included; ``context`` is what kept prompts small.
     """
 
     loaded: LoadedScenario
@@ -72,6 +73,7 @@ class PlayReport:
     checks: tuple[Check, ...]
     seconds: float
     failure: str = ""
+    context: ContextUse = field(default_factory=ContextUse)
 
     @property
     def ok(self) -> bool:
@@ -116,6 +118,7 @@ class PlayReport:
             "passes": [{**one.to_json(), "new": one.id in self.new} for one in self.passes],
             "blocks": [cast("Json", block.model_dump(mode="json")) for block in self.blocks],
             "checks": [check.to_json() for check in self.checks],
+            "context": self.context.to_json(),
             "usage": self.usage.to_json(),
             "pass_usage": self.pass_usage.to_json(),
             "seconds": round(self.seconds, 3),
