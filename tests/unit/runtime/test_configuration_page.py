@@ -14,6 +14,7 @@ from orchestra.core.errors import ConfigErrors
 from orchestra.core.graph import Edge, Graph, Node
 from orchestra.core.scenario import Expectation, Scenario
 from orchestra.core.swarm import Swarm
+from orchestra.patterns.drawing import terminal
 from orchestra.runtime.agent_file import load_agent, load_agents
 from orchestra.runtime.cluster_file import load_cluster
 from orchestra.runtime.environment import CLUSTER_VARIABLES, MODEL_VARIABLE
@@ -56,7 +57,7 @@ def test_the_overrides_of_the_page_work(project: Path) -> None:
 
 
 def test_the_messages_of_the_page_are_the_real_ones(project: Path) -> None:
-    [shown] = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    [shown] = re.findall(r"```text\n(agents/.*?)```", PAGE, re.DOTALL)
     front = "---\nname: travel\ndescription: x\nmodel: auto\n\nblocks:\n  - {label: a, limt: 3}\n---\n"
     (project / "agents/travel.md").write_text(front)
     with pytest.raises(ValueError) as caught:
@@ -69,6 +70,18 @@ def test_the_messages_of_the_page_are_the_real_ones(project: Path) -> None:
         load_scenario("configs/trip.yaml", environment={})
     assert not isinstance(also.value, ConfigErrors)
     assert f"{caught.value}\n{also.value}\n" == shown
+
+
+def test_the_graph_of_the_page_is_the_one_that_it_shows_in_python_and_as_a_drawing(project: Path) -> None:
+    loaded = load_scenario("configs/letter.yaml", environment={})
+    [code] = re.findall(r"```text\n(Graph\(.*?)```", PAGE, re.DOTALL)
+    names = {"Graph": Graph, "Node": Node, "Edge": Edge, **{agent.name: agent for agent in loaded.agents}}
+    shown = eval(code, names | {"send": "tools/mail.py:send"})
+    sends = Node(function=f"{project / 'tools/mail.py'}:send", needs_approval=True)
+    assert shown.model_copy(update={"nodes": {**shown.nodes, "send": sends}}) == loaded.runnable
+    [drawing] = re.findall(r"```text\n(letter\n.*?)```", PAGE, re.DOTALL)
+    assert isinstance(loaded.runnable, Graph)
+    assert terminal(loaded.runnable) == drawing
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
