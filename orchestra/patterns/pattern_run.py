@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from orchestra.core.errors import Fenced, LimitReached, StoreUnavailable
+from orchestra.core.errors import DefinitionChanged, Fenced, LimitReached, StoreUnavailable
 from orchestra.core.events import HandedOff, NodeEnded, NodeStarted
 from orchestra.core.failpoints import failpoint
 from orchestra.core.graph import Graph
@@ -89,7 +89,7 @@ class PatternRun(Turn):
             node_timeout=pattern.node_timeout,
             execution_timeout=pattern.execution_timeout,
             emit=self._tell,
-            fatal=(Fenced, StoreUnavailable, LimitReached),
+            fatal=(Fenced, StoreUnavailable, LimitReached, DefinitionChanged),
         )
         return self._found.output
 

@@ -79,10 +79,15 @@ class RunRequest:
         """The thread of the session that this run belongs to: its own, or for a child that of the outermost run."""
         return self.thread if self.lineage is None else self.lineage.root
 
-    def to_text(self) -> str:
-        """What is stored when the run begins, so that it can be done again without its caller."""
+    def to_text(self, shape: Mapping[str, Json] | None = None) -> str:
+        """What is stored when the run begins, so that it can be done again without its caller.
+
+        ``shape`` is what of the definition the run depends on from then on.
+        """
         limits = self.limits.model_dump(mode="json", exclude_unset=True) if self.limits else None
-        kept = {"conversation": self.conversation.to_json()} if self.conversation else {}
+        kept: dict[str, Json] = {"conversation": self.conversation.to_json()} if self.conversation else {}
+        if shape is not None:
+            kept["shape"] = dict(shape)
         return dumps({"messages": [message.to_json() for message in self.input], "limits": limits, **kept})
 
     @classmethod

@@ -19,6 +19,7 @@ from orchestra.memory.sessions import message_text, readable
 from orchestra.memory.state import StateValues
 from orchestra.runtime.caches import CachedAgent, CachedThread
 from orchestra.runtime.child_runs import CHILD_LIFE_SECONDS
+from orchestra.runtime.definition_check import check_definition
 from orchestra.runtime.journal import MARK, Journal, NoJournal, StartMark, StoredJournal
 from orchestra.runtime.memory_flush import MemoryFlush
 from orchestra.runtime.offloads import Offloads
@@ -31,7 +32,7 @@ from orchestra.runtime.upkeep import Upkeep
 from orchestra.runtime.waiting_calls import check_tools
 from orchestra.store.context_store import ContextStore
 from orchestra.store.interrupt_store import Suspension
-from orchestra.store.run_store import RunStore
+from orchestra.store.run_store import RunStore, StoredRun
 from orchestra.store.thread_store import (
     ANSWER_SECONDS,
     Begun,
@@ -73,7 +74,6 @@ class SessionTurn:
 
     async def _begin(self) -> Begun | RunResult:
         request, host, serving = self.request, self.host, self.serving
-        text = request.to_text()
         while True:
             cached, known, ids = serving.agent.known()
             thread = self._cached = host.caches.threads.get(self.thread)
@@ -86,7 +86,7 @@ class SessionTurn:
                     known,
                     thread.edition if thread else 0,
                     thread.count if thread else 0,
-                    text,
+                    request.to_text(cached.loaded.shape if cached else None),
                     request.needs_invocation_state,
                     request.user_id or "",
                     TAIL_ENTRIES,
@@ -151,13 +151,16 @@ class SessionTurn:
         try:
             turn, thread, state = self._turn(begun)
         except DefinitionChanged:
-            if (run := await RunStore(self.host.store).get(self.request.run_id)) is not None:
-                await RunStore(self.host.store).interrupt(run, DefinitionChanged.__name__, self.host.id)
+            await self._set_aside()
             raise
         except Exception as error:
             await self._give_back(begun, error)
             raise
-        outcome, interrupted = await self.serving.watched(turn)
+        try:
+            outcome, interrupted = await self.serving.watched(turn)
+        except DefinitionChanged:  # of what runs below this one
+            await self._set_aside()
+            raise
         # From here on nothing is cancelled: the turn is stored whole, also when the caller has gone.
         waits = outcome.status == "interrupted"
         done = asyncio.ensure_future(
@@ -203,6 +206,7 @@ class SessionTurn:
         questions.always |= frozenset(begun.always)
         if begun.resumed and not request.ending:
             check_tools(request.run_id, request.agent, begun.journal, context.tools)
+            check_definition(begun, loaded, request.run_id)
         context.compact = partial(Upkeep(host, self.thread).during, context, thread, begun.edition)
         context.tell(RunStarted, session_id=request.session_id, turn=begun.turn + 1, resumed=begun.resumed)
         context.flush = MemoryFlush(host, self.thread, thread, begun, context, journal).when_due
@@ -227,6 +231,11 @@ class SessionTurn:
             for one in outcome.interrupts:
                 context.tell(Interrupted, interrupt=one)
         return result
+
+    async def _set_aside(self) -> None:
+        """The run waits until its definition is as it was; its thread is free."""
+        run = StoredRun(self.request.run_id, "running", self.thread)
+        await RunStore(self.host.store).interrupt(run, DefinitionChanged.__name__, self.host.id)
 
     async def _give_back(self, begun: Begun, error: Exception) -> None:
         """A turn that cannot even start (a limit that is none, say) leaves the thread as it was, and free."""

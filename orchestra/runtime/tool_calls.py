@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from orchestra.core.blocks import BlockView
-from orchestra.core.errors import Fenced, OrchestraError, StoreUnavailable, ToolError
+from orchestra.core.errors import DefinitionChanged, Fenced, OrchestraError, StoreUnavailable, ToolError
 from orchestra.core.events import BlockEdited, ContextDecided, Emitted, ToolEnded, ToolStarted
 from orchestra.core.failpoints import failpoint
 from orchestra.core.interrupts import Interrupt
@@ -205,7 +205,7 @@ class ToolCalls:
                 self._keep(name, content, view, waited)
                 raise
             return whole(as_text(content)), False, False
-        except Fenced:
+        except (Fenced, DefinitionChanged):
             raise
         except StoreUnavailable as error:
             if error.url == self.context.blocks.store.store.address:

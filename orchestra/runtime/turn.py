@@ -9,7 +9,15 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from orchestra.core.errors import ContextOverflow, Fenced, LimitReached, ModelError, OrchestraError, StoreUnavailable
+from orchestra.core.errors import (
+    ContextOverflow,
+    DefinitionChanged,
+    Fenced,
+    LimitReached,
+    ModelError,
+    OrchestraError,
+    StoreUnavailable,
+)
 from orchestra.core.events import ModelReplied, TextDelta
 from orchestra.core.failpoints import failpoint
 from orchestra.core.interrupts import Interrupt, InterruptView
@@ -95,7 +103,7 @@ class Turn:
                 return Outcome("failed", "error", "CancelledError: something that the run waited for was cancelled")
             context.cancelled = True
             return Outcome("cancelled", "cancelled")
-        except (Fenced, StoreUnavailable):
+        except (Fenced, StoreUnavailable, DefinitionChanged):
             raise  # the run is not ours any more, or cannot be stored: nothing may be said about how it ended
         except ModelError as error:
             return Outcome("failed", "model", str(error))

@@ -92,6 +92,7 @@ class Begun:
     context: ContextRecord | None = None
     bytes: int = 0
     definition: str = ""
+    request: str = ""
     answers: dict[str, str] = field(default_factory=dict)
     always: tuple[str, ...] = ()
 
@@ -263,6 +264,7 @@ class ThreadStore:
             None if context is None else record_from(pairs(context)),
             size,
             definition=known.get("def", ""),
+            request=known.get("input", ""),
             answers={name[2:]: text for name, text in known.items() if name.startswith("a:")},
             always=tuple(line for line in cast("str", always).split("\n") if line),
         )

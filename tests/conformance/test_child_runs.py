@@ -1,4 +1,4 @@
-"""The page of patterns by number, on the real runtime with a real server. Numbers are those of section P."""
+"""Agents as tools by number of section P (and S45, S46), on the real runtime with a real server."""
 
 from __future__ import annotations
 
