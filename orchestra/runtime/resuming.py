@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 from orchestra.core.errors import AlreadyAnswered, InputError, MissingAnswer, RunFinished, RunNotFound, UnknownInterrupt
+from orchestra.core.failpoints import failpoint
 from orchestra.core.interrupts import Approve, InterruptView, Response, RunState, response_to_json
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.messages import Message
@@ -73,6 +74,7 @@ async def _answer(interrupts: InterruptStore, run: StoredRun, responses: Mapping
     answers = _checked(run.run_id, asked, responses)
     always = _always(asked, responses)
     await interrupts.answer(run.run_id, run.thread, {name: dumps(value) for name, value in answers.items()}, always)
+    failpoint("run.answered")
 
 
 async def answered(interrupts: InterruptStore, request: RunRequest) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from orchestra.core.errors import DefinitionChanged
+from orchestra.core.failpoints import failpoint
 from orchestra.core.interrupts import Interrupt
 from orchestra.core.jsontext import Json, copied, dumps, loads
 from orchestra.core.model import ModelReply
@@ -86,6 +87,7 @@ class WaitingCalls:
             await self.journal.starting()
             if waited.rounds:
                 await self.journal.mark(f"r:{name}.{waited.rounds}", "1")
+                failpoint("turn.waited_tool_starting")
 
     def wait(self, name: str, waited: Waited, asked: Interrupt) -> None:
         """The call waits from now on."""

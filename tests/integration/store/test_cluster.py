@@ -9,7 +9,7 @@ from importlib import resources
 
 import pytest
 
-from orchestra import Agent, Block, Sleeptime, ToolContext
+from orchestra import Agent, Approve, Block, Sleeptime, ToolContext, tool
 from orchestra.core.model import ModelReply, ModelRequest
 from orchestra.memory.session_list import forget_ended
 from orchestra.runtime.client import Client
@@ -28,9 +28,9 @@ from tests.waiting import until
 # The scripts of turns, blocks and passes. (A lease is renewed every five seconds and orphans are looked for after
 # fifteen: these two are called by hand. Session objects that stand on their own have keys of their own.)
 CALLED = """
-    amend attach beat begin claim close closed closing commit create define draft edit fail forget fork journal load
-    publish restore rewind snapshot unclosed unsnap shelve reshelve changes embeddings embedded passages unshelve
-    undefine vectors
+    amend answer attach beat begin claim close closed closing commit create define draft edit fail forget fork journal
+    load publish restore rewind snapshot suspend unclosed unsnap shelve reshelve changes embeddings embedded passages
+    undefine unshelve vectors
 """
 REACHED = set(CALLED.split())
 
@@ -98,9 +98,26 @@ async def work(runtime: Client) -> None:
     assert await forget_ended(runtime.store, "a|branch")
     await session.clear_session()
     await archive_work(runtime)
+    await waiting_work(runtime)
     await runtime.blocks.detach("a", lent.id)
     assert (await runtime.blocks.list(agent="a"))[0].value == "by the tool\nby the tool\nby the tool\nby the pass"
     await runtime.delete_agent("a", cascade=True)
+
+
+async def waiting_work(runtime: Client) -> None:
+    """What makes the scripts of runs that wait run, those of a child too."""
+
+    @tool(needs_approval=True)
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    low = Agent(name="low", model=ScriptedModel([reply(calls=[call("pay")]), reply("x")]), tools=(pay,))
+    top = ScriptedModel([reply(calls=[call("low", input="go")]), reply("done")])
+    await runtime.register(low, Agent(name="top", model=top, tools=(low.as_tool(),)))
+    result = await runtime.run("top", "go", session_id="w")
+    assert result.status == "interrupted"
+    assert (await runtime.resume(result.run_id, {result.interrupts[0].id: Approve(always=True)})).output == "done"
 
 
 async def archive_work(runtime: Client) -> None:
