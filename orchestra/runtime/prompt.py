@@ -20,8 +20,10 @@ from orchestra.context.decisions import (
     pruned_text,
 )
 from orchestra.context.memory_update import notes_too_large, pinned_notes
+from orchestra.context.offload import RETRIEVE
 from orchestra.context.size import current_tokens
 from orchestra.context.view import LogView
+from orchestra.context.zones import Tier, fixed_instructions
 from orchestra.core.blocks import BlockView
 from orchestra.core.errors import ContextOverflow
 from orchestra.core.jsontext import Json, dumps
@@ -29,6 +31,7 @@ from orchestra.core.messages import Message, Meta, as_messages
 from orchestra.core.model import ModelReply, ModelRequest, ToolSpec, Usage
 from orchestra.core.tokens import message_tokens, text_tokens
 from orchestra.runtime.definition import Loaded
+from orchestra.runtime.memory_files import FILE_TOOL
 
 if TYPE_CHECKING:
     from orchestra.runtime.turn_context import TurnContext
@@ -56,6 +59,8 @@ class Prompt:
     clock: Callable[[], float] = time.time
     squeeze: float = 1.0
     can_flush: bool = False
+    noticed: int | None = None
+    notices: tuple[str, ...] = ()
     tokens: int = 0
     fixed: int = 0
     assembled: Assembled | None = None
@@ -71,7 +76,10 @@ class Prompt:
     def __post_init__(self) -> None:
         """What the record says."""
         self._before = self.decided
-        self._last_call = self.decided.call.at if self.decided.call is not None else None
+        if self.decided.call is not None:
+            self._last_call, self.noticed = self.decided.call.at, self.decided.call.noticed
+        else:
+            self._last_call = None
 
     # --- the request ----------------------------------------------------------------------------------------------
 
@@ -111,9 +119,9 @@ class Prompt:
     ) -> tuple[str, tuple[str, ...]]:
         """(The system text, notes about edits since it was pinned). Its tokens, with the tools', are ``fixed`` then."""
         pinned, notes = self._blocks(blocks, now, fresh=fresh)
-        text, size = self._system_text(pinned)
+        text, size = self._system_text(pinned, specs)
         self.fixed = size + self._tools_tokens(specs)
-        return text, notes
+        return text, (*notes, *self.notices)
 
     def history(self, turn: Sequence[Message], notes: Sequence[str], now: float) -> Assembled:
         """What is shown of the log and of this turn; the estimate of all of it is in ``tokens`` then."""
@@ -147,9 +155,11 @@ class Prompt:
         joined = merge(deepcopy(list(made.history)), deepcopy(list(made.turn[:count])))
         return (*as_messages(list(joined)), *made.turn[count:])
 
-    def _system_text(self, blocks: tuple[BlockView, ...]) -> tuple[str, int]:
+    def _system_text(self, blocks: tuple[BlockView, ...], specs: tuple[ToolSpec, ...]) -> tuple[str, int]:
         if self._system is None or self._system[0] is not blocks:
-            parts = [part for part in (render(blocks), self.decided.bootstrap, self.loaded.agent.instructions) if part]
+            agent = self.loaded.agent
+            zones = _zones(blocks, specs) if agent.conversation.pressure is not None else ""
+            parts = [part for part in (render(blocks), self.decided.bootstrap, zones, agent.instructions) if part]
             self._system = (blocks, "\n\n".join(parts), sum(map(text_tokens, parts)))
         return self._system[1], self._system[2]
 
@@ -268,7 +278,7 @@ class Prompt:
         if self.decided.summary is not None:
             history += text_tokens(self.decided.summary.summary)
         pinned = self.decided.pinned if self.decided.pinned is not None else tuple(blocks)
-        return self._system_text(pinned)[1] + self._tools_tokens(specs) + history + new
+        return self._system_text(pinned, specs)[1] + self._tools_tokens(specs) + history + new
 
     def notes(self, done: bool, edition: int) -> tuple[str, str, str]:
         """(The last call, what was pruned, pinned blocks) for the commit; empty where it stays as it is.
@@ -281,7 +291,7 @@ class Prompt:
             self.decided = replace(self.decided, pruned=kept)
         if self._noted is not None and self._last_call is not None:
             tokens = self._noted.total_tokens if done and self._noted.input_tokens > 0 else 0
-            noticed = self.decided.call.noticed if self.decided.call is not None else None
+            noticed = self.noticed
             at, seq = round(self._last_call, 3), self.seq + self._noted_at
             self.decided = replace(
                 self.decided, call=LastCall(at, tokens, seq, self.decided.cycle, self.edition, noticed)
@@ -311,6 +321,19 @@ _WHY_NOT = {
     "nothing_over": "there is nothing to gain",
     "disabled": "pruning is off",
 }
+
+
+def _zones(blocks: Sequence[BlockView], specs: Sequence[ToolSpec]) -> str:
+    """What explains the tiers of memory to an agent that is told of memory pressure."""
+    tools = {spec.name for spec in specs}
+    there: dict[Tier, bool] = {
+        "blocks": bool(blocks),
+        "recall": "conversation_search" in tools,
+        "archive": "archival_memory_search" in tools,
+        "files": FILE_TOOL.name in tools,
+        "offloaded": RETRIEVE in tools,
+    }
+    return fixed_instructions([tier for tier, is_there in there.items() if is_there], tools=tools)
 
 
 def _names(blocks: Sequence[BlockView]) -> list[tuple[str, str, str]]:

@@ -23,6 +23,7 @@ from orchestra.memory.state import AgentState, StateValues
 from orchestra.models.surrogates import whole
 from orchestra.runtime.child_runs import ChildRuns, tool_answer, usage_from, usage_json
 from orchestra.runtime.child_tool import ChildTool
+from orchestra.runtime.heartbeat import without_heartbeat
 from orchestra.runtime.journal import Journal
 from orchestra.runtime.questions import asked_in
 from orchestra.runtime.run_blocks import CallBlocks
@@ -181,6 +182,7 @@ class ToolCalls:
         # Copies: what hooks and tools do to nested arguments is not done to the message in the log.
         arguments, seen_by_hooks = (cast("dict[str, Json]", copied(dict(call.arguments))) for _ in range(2))
         shown = replace(call, arguments=seen_by_hooks)
+        arguments = without_heartbeat(tool.spec, arguments)
         ask = self.context.questions.asker(name, call.name, arguments)
         try:
             if waited.content is None:

@@ -12,6 +12,7 @@ from orchestra.core.messages import Message
 from orchestra.core.model import ModelReply, ToolSpec, Usage
 from orchestra.runtime.archive_tools import ARCHIVE_TOOLS
 from orchestra.runtime.definition import Loaded
+from orchestra.runtime.heartbeat import with_heartbeat
 from orchestra.runtime.hooks import Hooks
 from orchestra.runtime.memory_files import FILE_TOOL
 from orchestra.runtime.memory_tools import EDIT_TOOLS
@@ -127,4 +128,7 @@ def tools_for(loaded: Loaded, *, writable: bool, stored: bool = False) -> tuple[
         tools[RETRIEVE_TOOL.name] = RETRIEVE_TOOL
     if agent.bootstrap and agent.workspace is not None:
         tools[FILE_TOOL.name] = FILE_TOOL
-    return tools, tuple(tool.spec for tool in tools.values())
+    specs = tuple(tool.spec for tool in tools.values())
+    if agent.conversation.pressure is not None:
+        specs = tuple(map(with_heartbeat, specs))
+    return tools, specs

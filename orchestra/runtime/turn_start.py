@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orchestra.context.bootstrap import render
+from orchestra.context.pressure import notice, pressure_due
 from orchestra.context.window_guard import guard
 from orchestra.core.events import ContextDecided
 from orchestra.core.own_thread import in_own_thread
@@ -24,5 +25,29 @@ async def start_turn(context: TurnContext) -> None:
         files = await in_own_thread(read_files, context.workspace, agent.bootstrap, day)
         text = render(files, limits=agent.conversation.bootstrap)
         prompt.decided = replace(prompt.decided, bootstrap=text)
+    _press(context)
     if context.flush is not None:
         await context.flush()
+
+
+def _press(context: TurnContext) -> None:
+    """Tell the agent that its window fills, once a cycle."""
+    prompt = context.prompt
+    settings = context.loaded.agent.conversation.pressure
+    if settings is None:
+        return
+    tokens = prompt.size_before(context.messages, context.specs, context.blocks.ordered)
+    gate = pressure_due(
+        tokens=tokens, window=prompt.window, settings=settings, cycle=prompt.decided.cycle, noticed=prompt.noticed
+    )
+    if gate:
+        prompt.noticed = prompt.decided.cycle
+        prompt.notices = (notice(tokens, prompt.window),)
+    context.tell(
+        ContextDecided,
+        part="pressure",
+        decision="yes" if gate else "no",
+        reason=gate.reason,
+        tokens=tokens,
+        window=prompt.window,
+    )
