@@ -89,6 +89,10 @@ def assemble(
     summary = summary_message(decided.summary.summary) if decided.summary is not None else None
     start = log.beginning(decided.upto)
     history, left = _history(log, start, summary, conversation, around)
+    plain = len(log.messages) - start
+    known = log.sums[-1] - log.sums[start] if _is_slice(history, log, start, plain, summary) else None
+    lead = len(history) - plain
+    around_it = sum(map(message_tokens, [*history[:lead], *turn])) if known is not None else 0
     pruned = Pruned([*history, *turn], decided.pruned, "disabled")
     if conversation.strategy == "safeguard":
         pruned = prune(
@@ -99,9 +103,8 @@ def assemble(
             last_call=around.last_call,
             pruned=decided.pruned,
             estimate=log.tokens_of,
+            total_tokens=None if known is None else known + around_it,
         )
-    plain = len(log.messages) - start
-    known = log.sums[-1] - log.sums[start] if _is_slice(history, log, start, plain, summary) else None
     tokens = _tokens(pruned.messages, known, len(history) - plain, plain, log, changed=bool(pruned.pruned))
     unfitted = 0
     if conversation.strategy != "full" and tokens > (budget := budget_of(conversation, around)):

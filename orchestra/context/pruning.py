@@ -43,13 +43,15 @@ def prune(
     last_call: float | None,
     pruned: Mapping[int, Decision],
     estimate: Callable[[Message], int] = message_tokens,
+    total_tokens: int | None = None,
 ) -> Pruned:
     """The view in which old tool results take less room.
 
     ``pruned`` are the decisions of earlier calls: they hold, in the same bytes, also while the cache is warm.
     ``window`` is in tokens; ``now`` and ``last_call`` (of this thread to the model; ``None``: unknown, so cold) in
     seconds on one clock. ``estimate`` gives a message's tokens; hand in a look-up of those that the log stores. It is
-    asked for messages as they are in ``messages``, never for shortened ones.
+    asked for messages as they are in ``messages``, never for shortened ones. ``total_tokens`` is the sum over
+    ``messages`` where it is known: then not each of them is looked at.
 
     Results without a ``meta.seq`` cannot be remembered and are left alone. When nothing changes, ``messages`` and
     ``pruned`` themselves come back.
@@ -69,11 +71,17 @@ def prune(
 
     characters = max(1, window * CHARACTERS_PER_TOKEN)
     # Most messages are plain texts, and a view has thousands: no call for each of those.
-    total = 0
-    for place, message in enumerate(shown):
-        content = message.content
-        plain = not message.tool_calls and isinstance(content, str) and content.isascii()
-        total += len(content) if plain else size(place)
+    if total_tokens is None:
+        total = 0
+        for place, message in enumerate(shown):
+            content = message.content
+            plain = not message.tool_calls and isinstance(content, str) and content.isascii()
+            total += len(content) if plain else size(place)
+    else:
+        total = total_tokens * CHARACTERS_PER_TOKEN
+        if shown is not messages:
+            changed = (place for place in eligible if shown[place] is not messages[place])
+            total += sum(size(place) - _size(messages[place], estimate) for place in changed)
     if total / characters < settings.soft_ratio:
         return Pruned(shown, pruned, "below_soft")
 

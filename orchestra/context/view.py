@@ -38,10 +38,13 @@ class LogView:
 
     def add(self, message: Message, tokens: int) -> None:
         """One more message at the end."""
-        follows = self.places and self.places[-1] == self.end - 1 and self.messages[-1].role == "user"
-        if message.role == "user" and not follows:
-            self.turns.append(len(self.messages))
-        self._watch(message)
+        if message.role == "user":
+            follows = self.places and self.places[-1] == self.end - 1 and self.messages[-1].role == "user"
+            if not follows:
+                self.turns.append(len(self.messages))
+        # What is mostly said needs no watching: words, after which no result is awaited.
+        if self.awaited or message.tool_calls or message.role == "tool" or message.meta.aborted:
+            self._watch(message)
         self.messages.append(message)
         self.seqs.append(message.meta.seq)
         self.sums.append(self.sums[-1] + tokens)
