@@ -89,8 +89,8 @@ class Sleeptime(BaseModel):
 
     every: Every = 5
     """A pass is due after this many completed turns of a session; off: never."""
-    consolidator: Literal["auto", "llm", "extractive", "scripted"] = "auto"
-    """What does the work: a language model, picked sentences, or a script. auto: llm when there is a model."""
+    consolidator: Literal["auto", "llm", "extractive", "scripted", "replay"] = "auto"
+    """What does the work: a language model, picked sentences, a script, recorded edits. auto: llm when it can."""
     model: str | Model = "auto"
     """The model of the sleep-time agent, as provider:name, or auto."""
     blocks: tuple[str, ...] | None = None
@@ -102,7 +102,7 @@ class Sleeptime(BaseModel):
     instructions: str = ""
     """Added to what the sleep-time agent is told."""
     script: str | None = None
-    """The file of a scripted consolidator."""
+    """The file of a scripted consolidator, or of the edits that replay plays, one JSON object a line."""
     max_steps: int = Field(default=20, gt=0)
     """How many model calls one pass may take."""
     max_tokens: int = Field(default=16000, gt=0)
@@ -113,6 +113,14 @@ class Sleeptime(BaseModel):
     """How long a pass may take before another host may take it over."""
     budget: Budget = Budget()
     """How many tokens it may use."""
+    sources: tuple[str, ...] = ()
+    """Files, and folders of files, that it works through besides the dialogue: each once, and again when it changed."""
+
+    @model_validator(mode="after")
+    def _recorded(self) -> Sleeptime:
+        if self.consolidator == "replay" and self.script is None:
+            raise ConfigError("replay needs the file of its edits", field="script", hint="Name a file of JSON lines")
+        return self
 
     @property
     def rule(self) -> str:
@@ -225,6 +233,21 @@ class Agent(BaseModel):
             return ("archival_memory_search",)
         return ("archival_memory_insert", "archival_memory_search") if wanted else ()
 
+    def _sources(self) -> None:
+        """Documents are the agent's, so what is learned from them has to be where all of its users are."""
+        sleeptime = self.sleeptime
+        if sleeptime is None or not sleeptime.sources:
+            return
+        for block in self.blocks:
+            tidied = sleeptime.blocks is None or block.label in sleeptime.blocks
+            if tidied and block.scope in ("agent", "shared") and block.access == "write" and not block.read_only:
+                return
+        raise ConfigError(
+            f"what agent {self.name!r} learns from documents has no block to go to",
+            field="sleeptime.sources",
+            hint="Declare a writable block of scope agent or shared, and let the sleep-time agent tidy it",
+        )
+
     @model_validator(mode="after")
     def _labels(self) -> Agent:
         seen: dict[str, int] = {}
@@ -242,6 +265,7 @@ class Agent(BaseModel):
                     field=f"blocks[{i}].value",
                     hint="Shorten it or raise the limit",
                 )
+        self._sources()
         for i, label in enumerate((self.sleeptime.blocks if self.sleeptime else None) or ()):
             if label not in seen:
                 hint = f"Its blocks are: {', '.join(seen) or 'none'}"

@@ -14,12 +14,9 @@ LATER_KEYS: Mapping[str, frozenset[str]] = {
             "sources",
         }
     ),
-    "Sleeptime": frozenset({"sources"}),
 }
 
-LATER_VALUES: Mapping[tuple[str, str], frozenset[str]] = {
-    ("Sleeptime", "consolidator"): frozenset({"replay"}),
-}
+LATER_VALUES: Mapping[tuple[str, str], frozenset[str]] = {}
 
 LATER_MAPPINGS: Mapping[tuple[str, str], str] = {}
 

@@ -189,9 +189,17 @@ class Places:
         script = sleeptime.script
         if script is not None:
             script = self.file(script, ("sleeptime", "script"))
-        return sleeptime.model_copy(
-            update={"script": script, "model": self._model(sleeptime.model, ("sleeptime", "model"))}
-        )
+        sources = tuple(self._source(name, ("sleeptime", "sources", i)) for i, name in enumerate(sleeptime.sources))
+        model = self._model(sleeptime.model, ("sleeptime", "model"))
+        return sleeptime.model_copy(update={"script": script, "model": model, "sources": sources})
+
+    def _source(self, name: str, path: KeyPath) -> str:
+        """A file or a folder."""
+        full = self._beside(name, path)
+        if not full.exists():
+            problem = f"{shown(full)}: there is no such file or folder"
+            self.errors.append(self.document.fault(path, problem, _relative(self.document, path)))
+        return str(full)
 
     def _model(self, model: str | Model, path: KeyPath) -> str | Model:
         if not isinstance(model, str):

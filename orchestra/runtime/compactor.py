@@ -28,6 +28,7 @@ from orchestra.models.registry import resolve
 from orchestra.models.windows import context_window
 from orchestra.runtime.definition import Loaded
 from orchestra.store.context_store import ContextStore, NewSummary
+from orchestra.store.pass_store import PassStore
 
 if TYPE_CHECKING:
     from orchestra.runtime.host import Host
@@ -75,6 +76,9 @@ class Compactor:
         at = self._cut(harder)
         if not at.index:
             return Compacted("nothing", "there is nothing that a summary could take the place of")
+        if self._loaded.agent.sleep_rule == "compaction":
+            # The pass reads the log, which keeps what the summary stands for: neither waits for the other.
+            await PassStore(self._host.store).ask(self._thread)
         done = await self._recorded(at, reason)
         if done.status == "failed":
             await ContextStore(self._host.store).not_compacted(self._thread, done.reason)

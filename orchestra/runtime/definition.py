@@ -16,6 +16,7 @@ from orchestra.core.errors import ConfigError, InputError
 from orchestra.core.jsontext import Json, digest, dumps, loads
 from orchestra.core.messages import Message
 from orchestra.core.model import Model, ToolSpec
+from orchestra.memory.recorded_edits import read_edits
 from orchestra.models.registry import resolve
 from orchestra.models.scripted import ScriptedModel
 from orchestra.runtime.child_tool import child_from, pack_child
@@ -76,6 +77,7 @@ def pack_agent(agent: Agent, table: FunctionTable, descriptions: Mapping[str, st
     Raises:
         InputError: two tools have one name, or a reserved one.
         FunctionUnavailable: a tool that is named cannot be imported.
+        ConfigError: a source of ``sleeptime`` is not there, or its recorded edits cannot be read.
     """
     plain = agent.model_dump(mode="json", exclude={"tools", "hooks", "model", "sleeptime", "session_input_callback"})
     tools = [_pack_tool(item, table, descriptions or {}) for item in agent.tools]
@@ -87,6 +89,10 @@ def pack_agent(agent: Agent, table: FunctionTable, descriptions: Mapping[str, st
     if agent.sleeptime is not None:
         sleeptime = agent.sleeptime.model_dump(mode="json", exclude={"model"})
         sleeptime["model"] = _pack_model(agent.sleeptime.model, table)
+        if agent.sleeptime.consolidator == "replay" and agent.sleeptime.script is not None:
+            sleeptime["script"] = os.path.abspath(Path(agent.sleeptime.script).expanduser())
+            read_edits(sleeptime["script"])
+        sleeptime["sources"] = [_source(agent.name, i, one) for i, one in enumerate(agent.sleeptime.sources)]
     if agent.workspace is not None:
         plain["workspace"] = str(Path(os.path.abspath(Path(agent.workspace).expanduser())))
     value = {
@@ -140,6 +146,14 @@ def _pack_tool(item: object, table: FunctionTable, descriptions: Mapping[str, st
 
 def _load_tool(ref: Ref, table: FunctionTable) -> object:
     return child_from(ref) if "agent" in ref else load(ref, table)
+
+
+def _source(agent: str, number: int, name: str) -> str:
+    full = Path(os.path.abspath(Path(name).expanduser()))
+    if not full.exists():
+        problem = f"agent {agent!r}: {full}: there is no such file or folder"
+        raise ConfigError(problem, field=f"sleeptime.sources[{number}]")
+    return str(full)
 
 
 def _pack_model(model: str | Model, table: FunctionTable) -> Json:

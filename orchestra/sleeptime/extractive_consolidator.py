@@ -20,6 +20,7 @@ _OF_THE_TASK = re.compile(
 )
 _OF_A_PERSON = re.compile(r"^(?:i|my)\b|\b(?:i|me|my)\b", re.IGNORECASE)
 _SAME_STEM = 5
+_DOCUMENTS = 1 << 52
 
 
 class ExtractiveConsolidator:
@@ -43,13 +44,24 @@ class ExtractiveConsolidator:
         heard = [m for m in work.transcript.messages if m.role in ("user", "assistant") and m.text]
         gone = [Said(seq, "user", "", retracted=True) for seq in work.transcript.retracted]
         said = [*gone, *(Said(m.meta.seq, "user" if m.role == "user" else "assistant", m.text) for m in heard)]
+        said += _written(work)
         before = [line for block in blocks for line in _lines(block, work.known_sources.get(block.label, {}))]
         limit = sum(block.limit for block in blocks)
         purpose = " ".join(block.description for block in blocks)
         after = await in_own_thread(consolidate, before, said, limit=limit, purpose=purpose, supersede=self._supersede)
         for block, lines in _shared_out(after, blocks):
-            await work.rewrite(block.label, [(line.text, line.sources) for line in lines])
+            await work.rewrite(block.label, [(line.text, _messages(line)) for line in lines])
         return Usage()
+
+
+def _written(work: Work) -> list[Said]:
+    """The paragraphs of documents, numbered above all messages: they are what was heard last."""
+    texts = [text for part in work.transcript.documents for text in part.text.split("\n\n") if text.strip()]
+    return [Said(_DOCUMENTS + number, "user", " ".join(text.split())) for number, text in enumerate(texts)]
+
+
+def _messages(line: Line) -> tuple[int, ...]:
+    return tuple(seq for seq in line.sources if seq < _DOCUMENTS)
 
 
 def _lines(block: BlockView, sources: Mapping[str, tuple[int, ...]]) -> list[Line]:

@@ -24,8 +24,9 @@ from orchestra.runtime.turn import Turn
 from orchestra.runtime.turn_context import TurnContext
 from orchestra.sleeptime.work import Work
 
-INSTRUCTIONS = """You look after the memory of another agent while it rests. Below is a stretch of its conversation; the
-memory blocks above are what it always has in mind, and you are the one who keeps them good.
+INSTRUCTIONS = """You look after the memory of another agent while it rests. Below is a stretch of its conversation, or
+of documents that it was given; the memory blocks above are what it always has in mind, and you are the one who keeps
+them good.
 
 Bring each block up to date with what was said:
 - Write down lasting facts about the people and the task: names, dates, numbers, decisions, preferences, constraints.

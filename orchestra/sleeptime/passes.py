@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestra.core.agent import Sleeptime
 from orchestra.core.blocks import Block, BlockView
-from orchestra.core.errors import BlockScopeError, Fenced
+from orchestra.core.errors import BlockScopeError, Fenced, SourceUnreadable
 from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.model import Usage
@@ -19,6 +20,7 @@ from orchestra.memory.merge import merge
 from orchestra.memory.passages import passage_id
 from orchestra.memory.scopes import Place, resolve, scoped_id, split_ref
 from orchestra.runtime.run_blocks import RunBlocks
+from orchestra.sleeptime.documents import read_documents, unread
 from orchestra.sleeptime.draft_archive import DraftArchive
 from orchestra.sleeptime.transcript import Transcript, several_turns, transcript
 from orchestra.sleeptime.triggers import Adaptive, Counters
@@ -30,6 +32,7 @@ from orchestra.store.pass_store import Claim, LogEdited, Moved, NewValue, PassSt
 from orchestra.store.passage_store import NewPassage
 from orchestra.store.thread_store import ThreadStore, entry_from
 
+DOCUMENTS = "documents"
 MERGES = 5
 READ = 128
 PERSONA = "I keep the memory of my colleague short, true and up to date."
@@ -58,6 +61,7 @@ class Tally:
     merges: int = 0
     conflicts: int = 0
     refused: list[str] = field(default_factory=list)
+    problem: str = ""
 
 
 class Pass:
@@ -91,16 +95,42 @@ class Pass:
             SleeptimeError and others: the consolidator failed; nothing was published.
         """
         started = time.monotonic()
-        read = await self._transcript()
-        drafts = await self._drafts()
+        read = await self._documents() if self.claim.reads == DOCUMENTS else None
+        read = read or await self._transcript()
+        drafts = await self._drafts(of_agent=bool(read.documents))
         work = await self._work(read, drafts, calls)
         failpoint("pass.working")
-        usage = await self.consolidator.consolidate(work) if read.messages or read.retracted else Usage()
+        usage = Usage() if read.empty else await self.consolidator.consolidate(work)
         failpoint("pass.worked")
         pending = await self._pending(work, drafts)
         published = await self._publish(read, pending, usage, started)
         await self._passes.discard(self.claim, [block.id for block in drafts])
         return published
+
+    async def _documents(self) -> Transcript | None:
+        """Documents in place of the dialogue, which waits for the next pass; ``None`` when none are left to read.
+
+        Raises:
+            SourceUnreadable: a source has gone.
+        """
+        claim, limit = self.claim, self.sleeptime.max_tokens
+        known = await self._passes.worked_through(self.agent)
+        found = await asyncio.to_thread(read_documents, self.sleeptime.sources, known, max_tokens=limit)
+        if not found.parts or not self._block_ids(of_agent=True):
+            return None
+        return Transcript((), claim.watermark, claim.watermark_turn, found.rest, documents=found.parts)
+
+    async def _next(self, read: Transcript) -> str:
+        """What a pass that follows at once reads: documents, when some wait. Dialogue and documents take turns."""
+        if read.documents or not self.sleeptime.sources:
+            return DOCUMENTS if read.rest and read.documents else ""
+        known = await self._passes.worked_through(self.agent)
+        try:
+            waiting = await asyncio.to_thread(lambda: next(unread(self.sleeptime.sources, known), None))
+        except SourceUnreadable as error:
+            self._tally.problem = error.message()  # the dialogue is published all the same
+            return ""
+        return DOCUMENTS if waiting is not None and self._block_ids(of_agent=True) else ""
 
     async def _transcript(self) -> Transcript:
         claim = self.claim
@@ -130,20 +160,26 @@ class Pass:
             at += READ
         return found
 
-    async def _drafts(self) -> list[BlockView]:
+    def _block_ids(self, *, of_agent: bool) -> list[str]:
+        """The blocks to tidy. ``of_agent``: only those that all users of the agent have."""
         place = Place(self.agent, self.session_id, self.claim.user or None)
         ids = []
         for item in self._attachments.shown:
             if item.access != "write":
                 continue  # to tidy is to write whole values: a pass has no more permission than its agent
             scoped = split_ref(item.ref)
+            if of_agent and scoped is not None and scoped[0] not in ("agent", "shared"):
+                continue
             if self.sleeptime.blocks is not None and scoped is not None and scoped[1] not in self.sleeptime.blocks:
                 continue
             try:
                 ids.append(resolve(item, place))
             except BlockScopeError:
                 continue  # the session has no user: there is no such block here
-        found = await self._passes.draft(self.claim, ids)
+        return ids
+
+    async def _drafts(self, *, of_agent: bool) -> list[BlockView]:
+        found = await self._passes.draft(self.claim, self._block_ids(of_agent=of_agent))
         named = self.sleeptime.blocks
         return [b for b in found if b is not None and not b.read_only and (named is None or b.label in named)]
 
@@ -202,6 +238,7 @@ class Pass:
         A block that moved is merged by lines; where lines overlap, the edit that was published first stays, and the
         pass's line is left out and counted as a conflict.
         """
+        next_reads = await self._next(read)
         for _ in range(MERGES):
             values = [
                 NewValue(p.base.id, p.version, p.changed, p.value, p.sources.to_text() if p.changed else "")
@@ -219,6 +256,8 @@ class Pass:
                 passages=self._passages_of(read),
                 rule=self.sleeptime.rule,
                 interval=self._interval(read, pending),
+                documents=[part.mark for part in read.documents],
+                next_reads=next_reads,
             )
             if isinstance(done, Published):
                 failpoint("pass.published")
@@ -281,6 +320,8 @@ class Pass:
             "merges": self._tally.merges,
             "conflicts": self._tally.conflicts,
             "refused": list(self._tally.refused),
+            "documents": [f"{part.name}:{part.first}-{part.last}" for part in read.documents],
+            "sources_problem": self._tally.problem,
             "archived": 0 if self._archive is None else len(self._archive.added),
         }
 

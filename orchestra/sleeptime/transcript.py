@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from orchestra.core.messages import Message
 from orchestra.memory.sessions import readable
+from orchestra.sleeptime.documents import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,8 @@ class Transcript:
     """``messages`` in order; ``upto`` and ``upto_turn`` are the watermark after this pass.
 
     ``rest`` is True when more messages wait than fit; they are the next pass's. ``retracted`` are sequence numbers of
-    messages that earlier passes saw and that were popped since.
+    messages that earlier passes saw and that were popped since. ``documents`` are what a pass reads instead of the
+    dialogue.
     """
 
     messages: tuple[Message, ...]
@@ -22,6 +24,12 @@ class Transcript:
     upto_turn: int
     rest: bool
     retracted: tuple[int, ...] = ()
+    documents: tuple[Part, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to learn from."""
+        return not (self.messages or self.retracted or self.documents)
 
     def text(self) -> str:
         """The transcript as a model reads it, each message with its number."""
@@ -33,6 +41,7 @@ class Transcript:
             mark = " (of a turn that was broken off)" if message.meta.aborted else ""
             calls = "".join(f"\n  calls {call.name}({dict(call.arguments)})" for call in message.tool_calls)
             lines.append(f"[{message.meta.seq}] {message.role}{mark}: {message.text}{calls}")
+        lines.extend(f"{part.heading()}\n{part.text}" for part in self.documents)
         return "\n".join(lines)
 
 

@@ -21,6 +21,7 @@ from orchestra.sleeptime.closing import Closing, leased
 from orchestra.sleeptime.extractive_consolidator import ExtractiveConsolidator
 from orchestra.sleeptime.llm_consolidator import LlmConsolidator
 from orchestra.sleeptime.passes import Pass
+from orchestra.sleeptime.replay_consolidator import ReplayConsolidator
 from orchestra.sleeptime.summaries import summarizer_for
 from orchestra.sleeptime.work import Consolidator
 from orchestra.store.closing_store import ClosingStore
@@ -229,6 +230,8 @@ def consolidator_for(model: Model | str, sleeptime: Sleeptime) -> Consolidator:
     """The consolidator that a definition asks for; ``auto`` is the model where one is configured, else extractive."""
     if sleeptime.consolidator == "extractive":
         return ExtractiveConsolidator()
+    if sleeptime.consolidator == "replay":
+        return ReplayConsolidator(sleeptime.script or "")
     options = {"instructions": sleeptime.instructions, "max_steps": sleeptime.max_steps}
     if sleeptime.consolidator == "scripted":
         scripted = resolve(f"scripted:{sleeptime.script}") if sleeptime.script else resolve(model)

@@ -48,6 +48,7 @@ from orchestra.core.errors.system import (
     HostFull,
     HostUnavailable,
     SleeptimeError,
+    SourceUnreadable,
     StoreIncompatible,
     StoreUnavailable,
 )
@@ -106,6 +107,7 @@ __all__ = [
     "SessionInterrupted",
     "SessionOfAnotherUser",
     "SleeptimeError",
+    "SourceUnreadable",
     "StateValueError",
     "StoreIncompatible",
     "StoreUnavailable",

@@ -113,3 +113,17 @@ class SleeptimeError(OrchestraError):
     def message(self) -> str:
         """Names the thread."""
         return f"sleep-time pass of {self.thread}: {self.problem}"
+
+
+class SourceUnreadable(OrchestraError):
+    """A source of the sleep-time agent (``sleeptime.sources``) cannot be read. Data: ``path``, ``problem``."""
+
+    exit_code = 2
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path, self.problem = path, problem
+
+    def message(self) -> str:
+        """Names the source."""
+        return f"sleeptime.sources: {self.path}: {self.problem}"

@@ -83,8 +83,8 @@ if asked or ARGV[15] ~= '' then
 else
   redis.call('ZREM', KEYS[3], ARGV[1])
 end
--- Retractions are told once: a pop since the claim would have moved the edition.
-redis.call('DEL', KEYS[7])
+-- Retractions are told once, to a pass that reads the dialogue: a pop since the claim would have moved the edition.
+if documents == 0 then redis.call('DEL', KEYS[7]) end
 redis.call('HINCRBY', pass, 'calls', ARGV[11])
 redis.call('HINCRBY', pass, 'tokens', ARGV[12])
 redis.call('INCRBY', KEYS[8], ARGV[12])
