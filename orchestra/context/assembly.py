@@ -109,7 +109,8 @@ def assemble(
     unfitted = 0
     if conversation.strategy != "full" and tokens > (budget := budget_of(conversation, around)):
         before = tokens
-        shown, pruned, tokens = _fitted(pruned, len(history), tokens, budget, conversation, around, log)
+        tail = start if known is not None else None
+        shown, pruned, tokens = _fitted(pruned, len(history), tokens, budget, conversation, around, log, tail)
         if len(shown) < len(pruned.messages):
             left.append(
                 LeftOut("older turns", len(pruned.messages) - len(shown), f"{budget} tokens are free for history")
@@ -197,6 +198,7 @@ def _fitted(
     conversation: Conversation,
     around: Surroundings,
     log: LogView,
+    start: int | None,
 ) -> tuple[Sequence[Message], Pruned, int]:
     """The newest whole turns that fit; when this turn alone does not, its older tool results are shortened too."""
     turn = pruned.messages[history:]
@@ -225,6 +227,15 @@ def _fitted(
     if tokens <= budget:
         return messages, pruned, tokens
     head = head_length(messages)
+    if start is not None and not pruned.pruned:
+        # The history is the very tail of the log: where it is to begin is found without looking at each message.
+        free = budget - (tokens - (log.sums[-1] - log.sums[start]))
+        first = max(start, log.start(max(0, free)))
+        return (
+            [*messages[:head], *messages[head + first - start :]],
+            pruned,
+            tokens - (log.sums[first] - log.sums[start]),
+        )
     place, left = head, tokens
     for at in range(head, history):
         if left <= budget and is_user_turn(messages[at]):
