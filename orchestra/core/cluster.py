@@ -83,7 +83,7 @@ class EmbeddingsConfig(BaseModel):
     model: str = "auto"
     """auto (all-MiniLM-L6-v2 where it is installed), a folder, a name, package.module:factory, or none: words only."""
     index: Literal["scan", "vectorset", "auto"] = "scan"
-    """Who compares vectors: scan (this process, all of them), vectorset (the server, Redis 8), auto (the server if it can).
+    """Who compares vectors: scan (this process), vectorset (the server, Redis 8), auto (the server if it can).
 
     ``scan`` is the default: it is exact, works with every server, and takes 1.6 ms among 32,000 passages. ``vectorset``
     holds nothing in the processes, shares one copy among all, and rounds to 8 bits; docs/archive.md compares the two.

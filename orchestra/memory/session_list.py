@@ -9,10 +9,10 @@ from orchestra.core.blocks import BlockView, Scope
 from orchestra.core.errors import InputError, UnknownName
 from orchestra.core.names import check_session, split_thread
 from orchestra.memory.blocks import Blocks
-from orchestra.memory.scopes import scoped_id, split_ref
+from orchestra.memory.ended_sessions import forget_ended, session_blocks
 from orchestra.memory.sessions import Session
+from orchestra.store.block_store import BlockStore
 from orchestra.store.connection import Store
-from orchestra.store.definition_store import DefinitionStore
 from orchestra.store.snapshot_store import SnapshotStore
 from orchestra.store.thread_store import ThreadStore
 
@@ -38,7 +38,8 @@ async def list_sessions(store: Store, *, limit: int = 100) -> list[SessionView]:
     threads = ThreadStore(store)
     while ended := [name for name, _ in await threads.threads(limit) if not await threads.exists(name)]:
         for thread in ended:
-            await forget_ended(store, thread)
+            agent, session_id = split_thread(thread)
+            await forget_ended(store, session_id, agent)
     out = []
     for thread, used in await threads.threads(limit):
         agent, session_id = split_thread(thread)
@@ -50,18 +51,6 @@ async def list_sessions(store: Store, *, limit: int = 100) -> list[SessionView]:
     return out
 
 
-async def forget_ended(store: Store, thread: str) -> bool:
-    """Take a session that has ended by its time to live out of the lists, with its own blocks.
-
-    False: it is there again, and nothing was changed.
-    """
-    agent, session_id = split_thread(thread)
-    attached = await DefinitionStore(store).attachments(agent)
-    labels = [found[1] for item in attached.items if (found := split_ref(item.ref)) and found[0] == "session"]
-    ids = [scoped_id("session", label, session_id) for label in labels]
-    return await ThreadStore(store).forget(thread, ids)
-
-
 async def delete_session(
     store: Store, session: Session, *, user_id: str | None = None, scopes: Sequence[Scope] = ("session",)
 ) -> list[BlockView]:
@@ -71,15 +60,25 @@ async def delete_session(
     whichever agents show it.
     """
     threads, blocks, snapshots = ThreadStore(store), Blocks(store), SnapshotStore(store)
-    await threads.delete(session.thread)
+    gone: dict[str, BlockView] = {}
+
+    async def delete_blocks() -> None:
+        others = set(await threads.agents_of(session.session_id)) - {session.agent}
+        shown = await blocks.list(agent=session.agent, session_id=session.session_id, user_id=user_id)
+        found = {block.id for block in shown if block.scope in scopes and block.scope != "session"}
+        if "session" in scopes and not others:
+            found.update(await session_blocks(store, session.session_id, session.agent))
+        for block_id in sorted(found):
+            if (block := await BlockStore(store).read(block_id)) is not None:
+                await blocks.delete(block_id)
+                gone[block_id] = block
+
+    # The thread goes last, since by it the session is found: who dies in between leaves one that can be deleted again.
+    await delete_blocks()
     await snapshots.delete(await snapshots.of_thread(session.thread))
-    others = await threads.agents_of(session.session_id)
-    gone = []
-    for block in await blocks.list(agent=session.agent, session_id=session.session_id, user_id=user_id):
-        if block.scope in scopes and not (block.scope == "session" and others):
-            await blocks.delete(block.id)
-            gone.append(block)
-    return gone
+    await threads.delete(session.thread)
+    await delete_blocks()  # a turn that was at work meanwhile may have made one again
+    return list(gone.values())
 
 
 async def known_session(store: Store, session_id: str, agent: str | None) -> Session:

@@ -13,6 +13,7 @@ from orchestra.core.messages import Message, Meta
 from orchestra.core.model import Usage
 from orchestra.core.names import check_session, thread_name
 from orchestra.core.tokens import message_tokens
+from orchestra.memory.ended_sessions import forgotten_first
 from orchestra.store.connection import Store
 from orchestra.store.log_store import LogStore
 from orchestra.store.thread_store import Entry, ThreadStore, entry_from
@@ -93,7 +94,10 @@ class Session:
         made = [item if isinstance(item, Message) else Message.from_json(item) for item in items]
         stamped = [m if m.meta.created_at else m.with_meta(Meta(agent=m.meta.agent, created_at=now)) for m in made]
         texts = [(message_tokens(message), message_text(message)) for message in stamped]
-        await self._log.amend(self.thread, "add", uuid.uuid4().hex, texts)
+        operation = uuid.uuid4().hex
+        await forgotten_first(
+            self._store, self.session_id, lambda: self._log.amend(self.thread, "add", operation, texts)
+        )
 
     async def pop_item(self) -> Message | None:
         """Take the last message away, or ``None``; corrupt entries on the way are dropped.
@@ -118,7 +122,8 @@ class Session:
             InputError: there is no such turn, or ``new_id`` is there already.
         """
         made = Session(self._store, check_session(new_id), self.agent)
-        await TurnStore(self._store).fork(self.thread, at_turn, made.thread, operation_id or uuid.uuid4().hex)
+        turns, operation = TurnStore(self._store), operation_id or uuid.uuid4().hex
+        await forgotten_first(self._store, new_id, lambda: turns.fork(self.thread, at_turn, made.thread, operation))
         return made
 
     async def rewind(self, turn: int | str | None = None, *, operation_id: str | None = None) -> list[Message]:

@@ -15,6 +15,7 @@ from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import dumps, loads
 from orchestra.core.result import RunResult
 from orchestra.core.tokens import message_tokens
+from orchestra.memory.ended_sessions import forgotten_first
 from orchestra.memory.sessions import message_text, readable
 from orchestra.memory.state import StateValues
 from orchestra.runtime.caches import CachedAgent, CachedThread
@@ -77,27 +78,26 @@ class SessionTurn:
         while True:
             cached, known, ids = serving.agent.known()
             thread = self._cached = host.caches.threads.get(self.thread)
-            found = await self._ask(
-                Wanted(
-                    *(request.run_id, self.thread, request.agent, str(request.session_id), host.id),
-                    cached.loaded.digest if cached else "",
-                    cached.attachments.version if cached else "",
-                    ids,
-                    known,
-                    thread.edition if thread else 0,
-                    thread.count if thread else 0,
-                    request.to_text(cached.loaded.shape if cached else None),
-                    request.needs_invocation_state,
-                    request.user_id or "",
-                    TAIL_ENTRIES,
-                    thread.record.version if thread else "",
-                    parent=request.parent,
-                    root=request.root,
-                    keep_ms=_ms(None if request.lineage is None else request.lineage.life),
-                    home=request.home,
-                    ending=bool(request.ending),
-                )
+            wanted = Wanted(
+                *(request.run_id, self.thread, request.agent, str(request.session_id), host.id),
+                cached.loaded.digest if cached else "",
+                cached.attachments.version if cached else "",
+                ids,
+                known,
+                thread.edition if thread else 0,
+                thread.count if thread else 0,
+                request.to_text(cached.loaded.shape if cached else None),
+                request.needs_invocation_state,
+                request.user_id or "",
+                TAIL_ENTRIES,
+                thread.record.version if thread else "",
+                parent=request.parent,
+                root=request.root,
+                keep_ms=_ms(None if request.lineage is None else request.lineage.life),
+                home=request.home,
+                ending=bool(request.ending),
             )
+            found = await forgotten_first(host.store, wanted.session_id, partial(self._ask, wanted))
             if isinstance(found, Ended):
                 return await self._remembered(found.answer)
             if isinstance(found, SessionInterrupted):

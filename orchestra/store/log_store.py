@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, cast
 from orchestra.core.errors import SessionInterrupted
 from orchestra.store.connection import Answer, Store
 from orchestra.store.passage_store import PassageStore, shelved
-from orchestra.store.thread_store import MEMO_SECONDS
+from orchestra.store.thread_store import MEMO_SECONDS, SessionLeft
 
 Operation: TypeAlias = Literal["add", "pop", "clear"]
 
@@ -32,11 +32,14 @@ class LogStore:
 
         Raises:
             SessionInterrupted: a waiting run holds the thread.
+            SessionLeft: a session of this id has ended, and its blocks are still there.
         """
         while True:
             answer = await self._amend(thread, operation, operation_id, messages)
             if answer[0] == "HELD":
                 raise SessionInterrupted(thread.partition("|")[2], cast("str", answer[1]))
+            if answer[0] == "LEFT":
+                raise SessionLeft(thread.partition("|")[2])
             if answer[0] != "MOVED":
                 return cast("str", answer[1])
 

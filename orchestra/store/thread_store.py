@@ -208,6 +208,10 @@ class Journaled:
     blocks: tuple[BlockView, ...] = field(default=())
 
 
+class SessionLeft(Exception):
+    """A session of this id has ended by its time to live and left its blocks: forget it, and come again."""
+
+
 class ThreadStore:
     """Typed functions over the scripts that touch threads and runs."""
 
@@ -220,6 +224,7 @@ class ThreadStore:
         Raises:
             SessionInterrupted: a waiting run holds the thread.
             InputError: the run id is that of a run of another agent or session.
+            SessionLeft: a session of this id has ended, and its blocks are still there.
         """
         k, thread = self.store.keys, wanted.thread
         answer = await self.store.run(
@@ -355,26 +360,28 @@ class ThreadStore:
 
     async def agents_of(self, session_id: str) -> list[str]:
         """The agents that have this session, sorted; those whose session has ended by its time to live are left out."""
-        found = cast("set[str]", await self.store.read("SMEMBERS", self.store.keys.session(session_id)))
-        return [agent for agent in sorted(found) if await self.exists(f"{agent}|{session_id}")]
+        return [agent for agent in await self.members(session_id) if await self.exists(f"{agent}|{session_id}")]
+
+    async def members(self, session_id: str) -> list[str]:
+        """The agents that have this session, sorted, those among them whose session has ended."""
+        return sorted(cast("set[str]", await self.store.read("SMEMBERS", self.store.keys.session(session_id))))
 
     async def exists(self, thread: str) -> bool:
         """Whether the thread is there: not deleted, and not ended by its time to live."""
         return await self.store.read("EXISTS", self.store.keys.head(thread)) == 1
 
-    async def forget(self, thread: str, block_ids: Sequence[str]) -> bool:
-        """Take an ended thread out of the lists, with ``block_ids`` if it is the last one; False: it is there again."""
+    async def forget(self, session_id: str, agents: Sequence[str], block_ids: Sequence[str]) -> None:
+        """Take the ended threads of these agents out of the lists, with ``block_ids`` when no agent has the session."""
         k = self.store.keys
-        agent, _, session_id = thread.partition("|")
-        answer = await self.store.run(
+        names = [f"{agent}|{session_id}" for agent in agents]
+        await self.store.run(
             "forget",
             [
-                *(k.head(thread), k.session(session_id), k.threads, k.due, k.blocks),
+                *(k.session(session_id), k.threads, k.due, k.blocks, *(k.head(name) for name in names)),
                 *(key for block_id in block_ids for key in (k.block(block_id), k.history(block_id), k.users(block_id))),
             ],
-            [thread, agent, *block_ids],
+            [len(names), *(part for pair in zip(names, agents, strict=True) for part in pair), *block_ids],
         )
-        return answer[0] == "GONE"
 
     async def threads(self, limit: int = 100) -> list[tuple[str, float]]:
         """(thread, last use in Unix seconds), newest first."""
@@ -450,6 +457,8 @@ def _not_begun(answer: Answer, session_id: str) -> Stale | MissingBlocks | Busy 
         return Busy(cast("str", answer[1]), cast("str", answer[2]))
     if status == "DUP":
         return Ended(cast("str", answer[1]))
+    if status == "LEFT":
+        raise SessionLeft(session_id)
     if status == "USER":
         raise SessionOfAnotherUser(session_id)
     if status == "OTHER":

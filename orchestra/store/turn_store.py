@@ -10,9 +10,9 @@ from orchestra.core.errors import InputError, SessionInterrupted
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.model import Usage
 from orchestra.store.connection import Answer, Store
-from orchestra.store.thread_store import MEMO_SECONDS
+from orchestra.store.thread_store import MEMO_SECONDS, SessionLeft
 
-Forked: TypeAlias = Literal["OK", "DUP", "MOVED", "EXISTS"]
+Forked: TypeAlias = Literal["OK", "DUP", "MOVED", "EXISTS", "LEFT"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,14 @@ class TurnStore:
 
         Raises:
             InputError: there is no such turn, or the new thread is there already.
+            SessionLeft: a session of the new id has ended, and its blocks are still there.
         """
         while True:
             answer = await self._fork(thread, at_turn, new_thread, operation_id)
             if answer in ("OK", "DUP"):
                 return
+            if answer == "LEFT":
+                raise SessionLeft(new_thread.partition("|")[2])
             if answer == "EXISTS":
                 raise InputError(f"session {new_thread.partition('|')[2]!r} is there already; choose another id")
 

@@ -1,9 +1,10 @@
--- include clock life shelve
+-- include clock left life shelve
 -- Change a log from outside a turn: add | pop | clear. The edition moves, so caches and a running turn notice.
 -- KEYS 1 head 2 log 3 turns 4 state 5 due 6 pass 7 memo 8 session 9 threads 10 retracted 11 token 12 context 13 offload
 --      for clear: 14 passage 15 shelf 16 changes 17 vector set of the summary that was left when it was closed
 -- ARGV 1 operation 2 thread 3 life of the memo, seconds, then for add: (tokens, message)…, for clear: 4 id of that summary ('' = none)
 -- → OK … | DUP … | HELD run | MOVED: it has another summary now
+--   | LEFT: one of this id has ended and left its blocks, which are forgotten first
 -- The same call twice: the memo answers with the first answer, so one pop never takes two messages.
 -- A clear while the session is being closed: the closing finds its claim gone, FENCED. One that was published after the
 -- caller had looked for the summary: MOVED, it looks again.
@@ -17,6 +18,7 @@ if ARGV[1] ~= 'add' and h[1] and h[1] ~= '' then return {'HELD', h[1]} end
 local now, answer = now_ms(), ''
 if not h[2] then
   if ARGV[1] ~= 'add' then return {'OK', ''} end
+  if left(head, KEYS[8], ARGV[2]) then return {'LEFT'} end
   redis.call('HSET', head, 'edition', 1, 'born', redis.call('INCR', KEYS[11]), 'seq', 0, 'turn', 0, 'calls', 0,
     'watermark', 0, 'watermark_turn', 0, 'due_turn', 0, 'created_at', now)
   redis.call('SADD', KEYS[8], string.match(ARGV[2], '^([^|]*)|'))

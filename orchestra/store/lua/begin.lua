@@ -1,4 +1,4 @@
--- include clock fresh moved life
+-- include clock fresh left moved life
 -- Take the lease of a thread, record run and input, and load what the turn needs: one consistent moment.
 --
 -- KEYS 1 head 2 log 3 state 4 run 5 runs 6 hosts 7 token 8 def 9 attach 10 session 11 threads 12 user threads
@@ -12,7 +12,7 @@
 -- of a child lasts as long as that session, however long the thread does, so its life is not this script's business.
 --
 -- → OK token resumed head-fields first-index entries state journal blocks context-or-nothing always
---   | STALE … | MISSING i… | BUSY run host | WAIT answer | HELD run | DUP answer | OTHER thread | USER
+--   | STALE … | MISSING i… | BUSY run host | WAIT answer | HELD run | DUP answer | OTHER thread | USER | LEFT
 --
 -- Races closed here:
 --   the same call twice (lost reply): same run and same host keep their token, nothing is taken anew;
@@ -21,6 +21,8 @@
 --   two hosts at once: the second one finds a live holder and gets BUSY. A holder is alive while its heartbeat in
 --   `hosts` has not expired on the server's clock. A paused holder that wakes up late has an old token: FENCED;
 --   a compaction on another host while this one comes: the record and the entries behind it are of one moment;
+--   a session of this id has ended by its time to live, and its blocks are still there: LEFT, before anything is read.
+--   They are forgotten first, else another user who takes the id would find them in the prompt;
 --   a session whose time to live ends while a run works on it: it does not, the commit sets the next end.
 local head, log, state, run = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local known = redis.call('HMGET', run, 'status', 'answer', 'thread')
@@ -29,6 +31,7 @@ if known[3] and known[3] ~= ARGV[10] then return {'OTHER', known[3]} end
 if known[1] == 'ended' then return {'DUP', known[2]} end
 if known[1] == 'interrupted' and known[2] and ARGV[16] ~= '1' then return {'WAIT', known[2]} end
 
+if ARGV[13] == '' and left(head, KEYS[10], ARGV[10]) then return {'LEFT'} end
 local old = stale(KEYS[8], KEYS[9], ARGV[3], ARGV[4])
 if old then return old end
 local lacking = missing(20)

@@ -1,16 +1,17 @@
--- include clock life
+-- include clock left life
 -- A new thread that begins as another one was after a turn.
 -- KEYS 1 head 2 log 3 turns 4 new head 5 new log 6 new turns 7 new state 8 session 9 threads 10 memo 11 token
 --      12 context 13 offload 14 new context 15 new offload 16 threads of the user whom the caller saw
 -- ARGV 1 new thread 2 edition and 3 seq of the source that the caller saw 4 entries to keep 5 turns to keep 6 turn 7 seq
 --      8 calls 9 life of the memo, seconds 10 user whom the caller saw ('' = none), then (state key, JSON)…
--- → OK | DUP | MOVED | EXISTS
+-- → OK | DUP | MOVED | EXISTS | LEFT: one of the new id has ended and left its blocks, which are forgotten first
 -- The same fork twice (lost reply): the memo tells. A turn that was committed in between: MOVED, the caller looks again.
 -- The logs are copied by the server, whole, and trimmed: no loop over what may be long.
 if redis.call('EXISTS', KEYS[10]) == 1 then return {'DUP'} end
 local h = redis.call('HMGET', KEYS[1], 'edition', 'seq', 'user')
 if h[1] ~= ARGV[2] or h[2] ~= ARGV[3] or (h[3] or '') ~= ARGV[10] then return {'MOVED'} end
 if redis.call('EXISTS', KEYS[4]) == 1 then return {'EXISTS'} end
+if left(KEYS[4], KEYS[8], ARGV[1]) then return {'LEFT'} end
 local now = now_ms()
 redis.call('COPY', KEYS[2], KEYS[5], 'REPLACE')
 redis.call('COPY', KEYS[3], KEYS[6], 'REPLACE')

@@ -11,7 +11,7 @@ import pytest
 
 from orchestra import Agent, Approve, Block, Sleeptime, ToolContext, tool
 from orchestra.core.model import ModelReply, ModelRequest
-from orchestra.memory.session_list import forget_ended
+from orchestra.memory.ended_sessions import forget_ended
 from orchestra.runtime.client import Client
 from orchestra.store.connection import Store
 from orchestra.store.context_store import ContextStore, NewSummary
@@ -95,7 +95,7 @@ async def work(runtime: Client) -> None:
     assert len((await runtime.restore(snapshot, blocks="all")).blocks) == 1
     await runtime.delete_snapshot(snapshot)
     await runtime.store.read("DEL", runtime.store.keys.head("a|branch"))
-    assert await forget_ended(runtime.store, "a|branch")
+    await forget_ended(runtime.store, "branch")
     await session.clear_session()
     await archive_work(runtime)
     await waiting_work(runtime)
