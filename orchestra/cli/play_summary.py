@@ -35,6 +35,8 @@ def show_summary(report: PlayReport, steps: Sequence[Step], console: Console) ->
     if report.passes:
         _title(console, "Sleep-time passes", width)
         print_table(console, passes_table(report))
+        if report.too_frequent:
+            print_indented(console, Text(f"! {report.too_frequent}", "yellow"), left=2, hang=2)
     if report.context.any:
         _title(console, "Context", width)
         print_indented(console, Text(report.context.text()), left=0, hang=2)

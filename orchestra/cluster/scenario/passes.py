@@ -37,6 +37,7 @@ class PassReport:
     tries: int
     conflicts: int
     refused: tuple[str, ...]
+    documents: tuple[str, ...] = ()
 
     @classmethod
     def from_text(cls, text: str) -> PassReport:
@@ -59,12 +60,13 @@ class PassReport:
             tries=int(cast("int", value["tries"])),
             conflicts=int(cast("int", value["conflicts"])),
             refused=tuple(str(item) for item in cast("list[Json]", value["refused"])),
+            documents=tuple(str(item) for item in cast("list[Json]", value.get("documents", []))),
         )
 
     def to_json(self) -> dict[str, Json]:
         """All of it, with the diffs."""
         made = cast("dict[str, Json]", asdict(self))
-        return {**made, "usage": self.usage.to_json(), "refused": list(self.refused)}
+        return {**made, "usage": self.usage.to_json(), "refused": list(self.refused), "documents": list(self.documents)}
 
 
 async def with_diffs(report: PassReport, blocks: Blocks) -> PassReport:

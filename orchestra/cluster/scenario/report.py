@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from orchestra.cluster.scenario.context_use import ContextUse
+from orchestra.cluster.scenario.frequency import too_frequent
 from orchestra.cluster.scenario.passes import PassReport
 from orchestra.cluster.scenario.progress import Opened, TurnEnded, TurnStarted
 from orchestra.core.blocks import BlockView
@@ -86,6 +87,12 @@ class PlayReport:
         return sum((turn.ended.result.usage for turn in self.turns), Usage())
 
     @property
+    def too_frequent(self) -> str:
+        """A warning when memory sleeps more often than is worth it, with what that cost; else empty."""
+        agent = next((agent for agent in self.loaded.agents if agent.name == self.opened.agent), None)
+        return too_frequent(self.passes, None if agent is None else agent.sleeptime)
+
+    @property
     def pass_usage(self) -> Usage:
         """Tokens of the passes of this play."""
         return sum((one.usage for one in self.passes if one.id in self.new), Usage())
@@ -121,6 +128,7 @@ class PlayReport:
             "context": self.context.to_json(),
             "usage": self.usage.to_json(),
             "pass_usage": self.pass_usage.to_json(),
+            "too_frequent": self.too_frequent,
             "seconds": round(self.seconds, 3),
             "turn_seconds": None if half is None else {"p50": round(half[0], 3), "p95": round(half[1], 3)},
         }
@@ -139,7 +147,7 @@ def checked(
         upto = max(expect.passes_at, default=played)
         wanted = [turn for turn in expect.passes_at if turn <= played]
         # What the session did after the last expected pass (questions, a chat) is no business of the scenario's.
-        found = [one.turn for one in passes if one.turn <= upto]
+        found = [one.turn for one in passes if one.turn <= upto and not one.documents]
         if wanted or found:
             out.append(Check("passes after turns", _listed(wanted), _listed(found), wanted == found))
     for turn in turns if expect.outputs is not None else ():

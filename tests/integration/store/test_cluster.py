@@ -175,6 +175,8 @@ async def test_the_rarely_needed_scripts_too(cluster: Cluster) -> None:
     try:
         await store.read("HSET", store.keys.head("a|s"), "seq", 0)
         await store.read("ZADD", store.keys.due, 0, "a|s")
+        await store.read("HSET", store.keys.head("a|s"), "turn", 1)
+        assert await PassStore(store).ask("a|s")
         claim = await PassStore(store).claim("a|s", "h@1", "c")
         assert claim is not None
         assert await PassStore(store).renew(claim)
