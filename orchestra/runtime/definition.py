@@ -90,8 +90,9 @@ def pack_agent(agent: Agent, table: FunctionTable, descriptions: Mapping[str, st
         sleeptime = agent.sleeptime.model_dump(mode="json", exclude={"model"})
         sleeptime["model"] = _pack_model(agent.sleeptime.model, table)
         if agent.sleeptime.consolidator == "replay" and agent.sleeptime.script is not None:
-            sleeptime["script"] = os.path.abspath(Path(agent.sleeptime.script).expanduser())
-            read_edits(sleeptime["script"])
+            script = os.path.abspath(Path(agent.sleeptime.script).expanduser())
+            read_edits(script)
+            sleeptime["script"] = script
         sleeptime["sources"] = [_source(agent.name, i, one) for i, one in enumerate(agent.sleeptime.sources)]
     if agent.workspace is not None:
         plain["workspace"] = str(Path(os.path.abspath(Path(agent.workspace).expanduser())))

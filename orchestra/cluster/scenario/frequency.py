@@ -24,6 +24,7 @@ def too_frequent(passes: Sequence[PassReport], sleeptime: Sleeptime | None) -> s
     rule = sleeptime.rule
     better = "raise its numbers" if rule.startswith("adaptive") else "let it sleep less often, or use trigger: adaptive"
     return (
-        f"{len(idle)} of the last {len(recent)} passes changed nothing; they took {tokens:,} tokens and {seconds:.1f} s. "
+        f"{len(idle)} of the last {len(recent)} passes changed nothing; they took {tokens:,} tokens and {seconds:.1f} s."
+        " "
         f"{rule or 'This setting'} is too frequent here: {better}"
     )
