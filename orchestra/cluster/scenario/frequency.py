@@ -23,8 +23,8 @@ def too_frequent(passes: Sequence[PassReport], sleeptime: Sleeptime | None) -> s
     tokens, seconds = sum(one.usage.total_tokens for one in idle), sum(one.seconds for one in idle)
     rule = sleeptime.rule
     better = "raise its numbers" if rule.startswith("adaptive") else "let it sleep less often, or use trigger: adaptive"
+    cost = f"{tokens:,} tokens and {seconds:.1f} s"
     return (
-        f"{len(idle)} of the last {len(recent)} passes changed nothing; they took {tokens:,} tokens and {seconds:.1f} s."
-        " "
+        f"{len(idle)} of the last {len(recent)} passes changed nothing; they took {cost}. "
         f"{rule or 'This setting'} is too frequent here: {better}"
     )
