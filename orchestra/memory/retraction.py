@@ -43,7 +43,10 @@ class LearnedLine:
 
 @dataclass(slots=True)
 class _Line:
-    """A line on its way through the versions: what it came from, what it took the place of."""
+    """A line on its way through the versions: what it came from, what it took the place of.
+
+    ``others``: messages of another session say it too.
+    """
 
     text: str
     thread: str
@@ -52,13 +55,19 @@ class _Line:
     author: str
     before: _Line | None = None
     origin: _Line | None = field(default=None)
+    others: bool = False
 
 
 @dataclass(slots=True)
 class _Retraction:
-    """``popped``: the messages in question; ``there``: those that the log still has."""
+    """``popped``: the messages in question; ``there``: those that the log still has.
+
+    The session was made at ``since`` (Unix seconds). What was learned before that is of another one, which had this id
+    before and has ended: its messages had the same numbers.
+    """
 
     thread: str
+    since: float
     popped: Collection[int]
     there: Collection[int]
 
@@ -66,14 +75,16 @@ class _Retraction:
         return line.thread == self.thread and any(seq in self.popped for seq in line.seqs)
 
     def sole(self, line: _Line) -> bool:
-        return self.touches(line) and not any(seq in self.there for seq in line.seqs)
+        return self.touches(line) and not line.others and not any(seq in self.there for seq in line.seqs)
 
     def trace(self, versions: Sequence[Version]) -> list[_Line]:
         """The lines of the newest version. ``origin`` is the touched line that somebody changed into this one."""
         lines: list[_Line] = []
         for version in versions:
             sources = Sources.from_text(version.sources)
-            known = dict(sources.lines)
+            known, thread = dict(sources.lines), sources.thread
+            if thread == self.thread and version.at < self.since:
+                thread = ""
             texts = version.value.split("\n") if version.value else []
             matcher = difflib.SequenceMatcher(None, [line.text for line in lines], texts, autojunk=False)
             codes = matcher.get_opcodes()
@@ -82,8 +93,10 @@ class _Retraction:
             for kind, a, b, c, d in codes:
                 if kind == "equal":
                     for line in lines[a:b]:  # said once more: other messages speak for it too
-                        if line.thread == sources.thread:
+                        if line.thread == thread:
                             line.seqs = tuple(dict.fromkeys((*line.seqs, *known.get(line.text, ()))))
+                        elif known.get(line.text):
+                            line.others = True
                         after.append(line)
                     continue
                 old = _partners(lines[a:b], texts[c:d])
@@ -92,7 +105,7 @@ class _Retraction:
                         after.append(moved[text])
                         continue
                     seqs = known.get(text, sources.seqs)
-                    line = _Line(text, sources.thread, seqs, version.version, version.author, partner)
+                    line = _Line(text, thread, seqs, version.version, version.author, partner)
                     if partner is not None and not (line.thread == self.thread and seqs):
                         line.origin = partner if self.touches(partner) else partner.origin
                     after.append(line)
@@ -172,11 +185,12 @@ async def _unlearn(store: Store, block: BlockView, retraction: _Retraction) -> l
 
 async def _retraction(store: Store, session: Session, seqs: Collection[int] | None) -> _Retraction:
     threads = ThreadStore(store)
+    head = await threads.head(session.thread)
     if seqs is None:  # before the log is read: a message that comes meanwhile is not taken for one that went
-        seqs = range(1, int((await threads.head(session.thread)).get("seq", 0)) + 1)
+        seqs = range(1, int(head.get("seq", 0)) + 1)
     entries = [entry_from(text) for text in await threads.entries(session.thread)]
     there = {entry.seq for entry in entries if entry is not None}
-    return _Retraction(session.thread, set(seqs) - there, there)
+    return _Retraction(session.thread, int(head.get("created_at", 0)) / 1000, set(seqs) - there, there)
 
 
 async def _blocks(store: Store, session: Session) -> Sequence[BlockView]:

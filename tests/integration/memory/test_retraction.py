@@ -9,9 +9,12 @@ import pytest
 from orchestra import Agent, Block, Runtime, Sleeptime
 from orchestra.core.messages import Message
 from orchestra.core.model import ModelReply, ModelRequest
+from orchestra.memory.lineage import Sources
 from orchestra.memory.retraction import LearnedLine
 from orchestra.memory.scopes import scoped_id
 from orchestra.runtime.client import SessionHandle
+from orchestra.store.block_store import BlockStore, Change, Memo
+from orchestra.store.thread_store import ThreadStore
 from orchestra.testing import FunctionModel, ScriptedModel, call, reply
 
 HUMAN = scoped_id("user", "human", "ana")
@@ -196,3 +199,41 @@ async def test_the_watermark_is_never_above_the_log(runtime: Runtime, rest: int)
     assert (int(head["watermark"]), int(head["turn"])) == (rest, rest // 2)
     await say(runtime, "Ana lives in Lisbon.")
     assert (await value(runtime)).split("\n")[-1] == "Ana lives in Lisbon."
+
+
+async def test_a_line_that_a_pass_of_another_session_wrote_too_stays(runtime: Runtime) -> None:
+    """Two passes learn the same at once: the merge leaves one line, and the later publication says so too."""
+    await runtime.register(agent())
+    await say(runtime, "Ana likes tea.")
+    log = await runtime.blocks.log(HUMAN)
+    lines = (("Ana likes tea.", (1,)), ("Ana lives in Bergen.", (1,)))
+    other = Change("agent:a-sleeptime", sources=Sources("a|other", (1,), lines).to_text())
+    text = "\n".join(line for line, _ in lines)
+    await BlockStore(runtime.store).edit(
+        HUMAN,
+        "revert",
+        ("value", text, "chars", str(len(text))),
+        change=other,
+        memo=Memo(runtime.store.keys.op("other")),
+        label="human",
+        by_agent=False,
+        expected_version=log[-1].version,
+    )
+    session = runtime.session("s", "a")
+    gone = await session.rewind()
+    assert told(await session.unlearn(gone)) == [("Ana likes tea.", "mixed")]
+    assert await value(runtime) == text
+
+
+async def test_a_session_that_ended_is_not_the_one_that_has_its_id_now(runtime: Runtime) -> None:
+    """Its messages had the same numbers; what was learned from them is nothing that this session may take out."""
+    await runtime.register(agent())
+    await say(runtime, "Ana likes tea.")
+    session = await runtime.session("s", "a").open()
+    await ThreadStore(runtime.store).delete(session.thread)
+    await say(runtime, "Ana is allergic to nuts.")
+    handle = runtime.session("s", "a")
+    gone = await handle.rewind()
+    assert {message.meta.seq for message in gone} == {1, 2}
+    assert told(await handle.unlearn()) == [("Ana is allergic to nuts.", "removed")]
+    assert await value(runtime) == "Ana likes tea."
