@@ -11,19 +11,20 @@ from orchestra.core.events import HandedOff, NodeEnded, NodeStarted
 from orchestra.core.failpoints import failpoint
 from orchestra.core.graph import Graph
 from orchestra.core.handoff import handoff_in
+from orchestra.core.interrupts import Interrupt, InterruptView, Reject, response_from_json
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.messages import Message, ToolCall
 from orchestra.core.model import Usage
 from orchestra.core.result import RunResult
 from orchestra.core.swarm import Swarm
-from orchestra.patterns.engine import NodeEnd, NodeStart, execute
+from orchestra.patterns.engine import Approval, NodeEnd, NodeStart, execute
 from orchestra.patterns.function_node import call_function, is_idempotent
 from orchestra.patterns.graph_plan import GraphPlan
 from orchestra.patterns.handoff import targets_of
 from orchestra.patterns.node_input import as_text
 from orchestra.patterns.outcome import PatternOutcome
 from orchestra.patterns.swarm_plan import SwarmPlan
-from orchestra.patterns.visits import ABORTED, NodeResult, NodeStatus, Visit
+from orchestra.patterns.visits import ABORTED, NodeResult, NodeStatus, Visit, interrupt_id
 from orchestra.runtime.child_runs import output_text
 from orchestra.runtime.tool_calls import UNKNOWN_OUTCOME
 from orchestra.runtime.turn import Outcome, Turn
@@ -42,7 +43,8 @@ class PatternRun(Turn):
     """One run of a pattern, from its input to its outcome; begin and commit are those of a turn. Owner: its serving.
 
     Journal entries: ``n:<visit>`` is a settlement of the engine, ``s:<visit>`` the start of a function that cannot be
-    repeated.
+    repeated; ``w:<visit>.<round>`` and ``r:<visit>.<round>`` tell that it began to wait for an answer, and that it was
+    started again after one (see :class:`orchestra.runtime.waiting_calls.WaitingCalls`).
     """
 
     def __init__(
@@ -68,11 +70,14 @@ class PatternRun(Turn):
             # It was cancelled, or a limit was reached, while nodes ran: what they did so far is told.
             self._found = self._plan.outcome() if self._plan is not None else PatternOutcome("failed")
             return outcome
+        if self.context.request.ending:  # it was only to be ended, and so was what waited below it
+            return replace(outcome, status="cancelled", reason=self.context.request.ending, output=None, interrupts=())
         if found.last_node and found.status in ("completed", "limit"):
             self._remember(found.last_node)
         if found.status == "completed":
             self.context.messages.append(self._stamped(Message("assistant", output_text(found.output))))
-        return replace(outcome, status=found.status, reason=found.reason, error=found.error, output=found.output)
+        asked = tuple(InterruptView.from_json(cast("Mapping[str, Json]", one)) for one in found.interrupts)
+        return Outcome(found.status, found.reason, found.error, found.output, asked)
 
     async def _loop(self) -> Json:
         self._journal.check()
@@ -88,6 +93,7 @@ class PatternRun(Turn):
             max_concurrency=pattern.max_concurrency if isinstance(pattern, Graph) else None,
             node_timeout=pattern.node_timeout,
             execution_timeout=pattern.execution_timeout,
+            approval=self._approval,
             emit=self._tell,
             fatal=(Fenced, StoreUnavailable, LimitReached, DefinitionChanged),
         )
@@ -107,9 +113,23 @@ class PatternRun(Turn):
 
     # --- nodes ----------------------------------------------------------------------------------------------------
 
+    def _approval(self, visit: Visit) -> Approval | None:
+        """What somebody has said about a visit that needs an approval."""
+        answer = self.context.questions.answers.get(interrupt_id(self.context.request.run_id, visit))
+        if answer is None:
+            return None
+        response = response_from_json(cast("Mapping[str, Json]", answer))
+        return Approval(False, response.reason) if isinstance(response, Reject) else Approval(True)
+
     async def _node(self, visit: Visit) -> NodeResult:
-        hooks = self.context.hooks
-        decision = await hooks.change("before_node", "run", visit)
+        try:
+            return await self._visited(visit)
+        except Interrupt as asked:
+            return NodeResult("interrupted", "interrupt", interrupts=tuple(one.to_json() for one in asked.interrupts))
+
+    async def _visited(self, visit: Visit) -> NodeResult:
+        hooks, ask = self.context.hooks, self.context.questions.asker(visit.key)
+        decision = await hooks.change("before_node", "run", visit, ask=ask)
         if decision == "skip":
             return NodeResult("skipped", "hook", output=visit.given.text, text=visit.given.text)
         if decision == "abort":
@@ -118,19 +138,23 @@ class PatternRun(Turn):
         function = self.pattern.nodes[visit.node].function if isinstance(self.pattern, Graph) else None
         result = await (self._child(visit) if function is None else self._function(visit, function))
         failpoint("pattern.node_done")
-        return await hooks.change("after_node", result, visit)
+        return result if result.status == "interrupted" else await hooks.change("after_node", result, visit, ask=ask)
 
     async def _child(self, visit: Visit) -> NodeResult:
         """A node that is a run below this one."""
         targets = targets_of(self.pattern, visit.node) if isinstance(self.pattern, Swarm) else {}
+        waited = self._journal.known(f"w:{visit.key}")  # without a session: what the child had done
         found = await self._children.run(
             *(visit.runs, visit.given.messages),
             name=visit.key,
             place=visit.node,
             memory=visit.memory,
             handoffs=targets,
+            carried=None if waited is None else loads(waited),
         )
         context = self.context
+        if found.status == "interrupted" and found.carried is not None:
+            context.questions.marks[f"w:{visit.key}"] = dumps(dict(found.carried))
         if found.status == "limit" and (most := getattr(context.limits, found.reason, None)) is not None:
             used = context.usage + found.usage
             spent = {"model_calls": used.model_calls, "tool_calls": used.tool_calls, "tokens": used.total_tokens}
@@ -147,20 +171,31 @@ class PatternRun(Turn):
             handoff if found.status == "completed" else None,
             found.usage,
             {name: usage for name, usage in found.usage_by_agent.items() if usage != Usage()},
+            tuple(one.to_json() for one in found.interrupts) if found.status == "interrupted" else (),
         )
 
     async def _function(self, visit: Visit, function: object) -> NodeResult:
         """A node that is a plain function: it runs here."""
-        journal = self._journal
+        if self.context.request.ending:
+            return NodeResult("cancelled", self.context.request.ending)
+        journal, rounds = self._journal, 0
+        while journal.known(f"w:{visit.key}.{rounds + 1}") is not None:
+            rounds += 1
         if not is_idempotent(function):
-            if journal.known(f"s:{visit.key}") is not None:
+            if rounds and journal.known(f"r:{visit.key}.{rounds}") is None:
+                await journal.mark(f"r:{visit.key}.{rounds}", "1")  # nobody has started it since it asked
+            elif journal.known(f"s:{visit.key}") is not None:
                 return NodeResult("failed", "unknown_outcome", UNKNOWN_OUTCOME)
-            await journal.starting()
-            await journal.write(f"s:{visit.key}", "1")
+            else:
+                await journal.starting()
+                await journal.write(f"s:{visit.key}", "1")
         view = self._views[visit.key] = self._state.view()
         call = ToolCall(visit.key, visit.node, {})
         try:
             return await call_function(function, visit.given, self._tools.surroundings(visit.key, call, {}, view))
+        except Interrupt:
+            self.context.questions.marks[f"w:{visit.key}.{rounds + 1}"] = "1"
+            raise
         finally:
             view.close()
 

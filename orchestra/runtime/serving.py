@@ -82,10 +82,13 @@ class Serving:
     async def watched(self, turn: Work) -> tuple[Outcome, bool]:
         """Let the turn work; (its outcome, whether the caller has gone). A caller that goes cancels the turn."""
         self._work = asyncio.ensure_future(turn.work())
-        if self.cancelled:
+        # A cancellation that came while a connection was being opened may have been lost there; the count is not.
+        gone = asyncio.current_task().cancelling() > 0  # type: ignore[union-attr]
+        if self.cancelled or gone:
+            turn.context.cancelled = True
             self._work.cancel()
         try:
-            return await asyncio.shield(self._work), False
+            return await asyncio.shield(self._work), gone
         except asyncio.CancelledError:
             turn.context.cancelled = True
             self._work.cancel()

@@ -151,18 +151,23 @@ async def test_p23_a_node_over_its_time_is_failed_and_nothing_asynchronous_is_le
 
 @SESSIONS
 async def test_p24_stop_ends_the_rest_and_the_result_has_what_finished(runtime: Runtime, session: str | None) -> None:
-    ended = asyncio.Event()
+    begun, ended = asyncio.Event(), asyncio.Event()
 
     async def wait(request: ModelRequest) -> ModelReply:
+        begun.set()
         try:
             await asyncio.Event().wait()
         finally:
             ended.set()
         return reply("never")
 
+    async def fail(request: ModelRequest) -> ModelReply:
+        await begun.wait()
+        raise ValueError("bad is broken")
+
     nodes = {
         "good": says("good"),
-        "bad": failing("bad"),
+        "bad": Agent(name="bad", model=FunctionModel(fail)),
         "slow": Agent(name="slow", model=FunctionModel(wait)),
         "after": says("after"),
     }
