@@ -33,6 +33,14 @@ def event_line(event: Mapping[str, str]) -> Text:
     elif event["type"] == "pass":
         line.append(f"pass {event['status']}", "bold yellow")
         line.append(f": {where}; {event.get('error', '')}")
+    elif event["type"] == "compaction" and event["status"] == "recorded":
+        line.append(f"compaction {event['cycle']}", "bold blue")
+        line.append(f": {where}; {event['before']} tokens before, {event['after']} after; {event['reason']}")
+    elif event["type"] in ("compaction", "flush"):
+        failed = event["status"] == "failed"
+        line.append("memory flush" if event["type"] == "flush" else "compaction", "bold blue")
+        line.append(f" {event['status']}", "bold yellow" if failed else "")
+        line.append(f": {where}" + (f"; {event['reason'].removeprefix('; ')}" if event["reason"] else ""))
     elif event["type"] == "closed":
         done = event["status"] == "published"
         line.append(

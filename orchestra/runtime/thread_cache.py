@@ -50,4 +50,6 @@ def carried_on(
         thread.bytes += 600 + 8 * tokens
     thread.count, thread.state = done.count, state.after_commit()
     thread.view.trim(TAIL_ENTRIES)
+    # What was forgotten is not counted any more: else a long session would not be worth keeping one day.
+    thread.bytes = min(thread.bytes, 2000 + 600 * len(thread.view.messages) + 8 * thread.view.sums[-1])
     return True
