@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import cast
@@ -12,6 +13,7 @@ from rich.padding import Padding
 from rich.spinner import Spinner
 from rich.text import Text
 
+from orchestra.cli.asking import Questions
 from orchestra.cli.console import print_indented, width_of
 from orchestra.cli.run_tree import RunTree
 from orchestra.cli.tree_lines import plain_line, summaries, tree_lines
@@ -20,6 +22,7 @@ from orchestra.cluster.scenario.passes import ChangedBlock, PassReport
 from orchestra.cluster.scenario.progress import Progress
 from orchestra.cluster.scenario.report import as_text
 from orchestra.core.events import ContextDecided
+from orchestra.core.interrupts import InterruptView, Response
 from orchestra.core.result import RunResult
 
 TAIL = 6
@@ -34,6 +37,7 @@ class PlayScreen:
         self._ray, self._live = ray, cast("Live | None", None)
         self._agent, self._user, self._answer, self._day = "", "user", "", ""
         self._tree: RunTree | None = None
+        self._questions: Questions | None = None
 
     def __enter__(self) -> PlayScreen:
         self._busy("starting Ray and Redis" if self._ray else "starting Redis")
@@ -43,6 +47,12 @@ class PlayScreen:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._rest()
+
+    async def ask(self, interrupts: Sequence[InterruptView]) -> dict[str, Response] | None:
+        """Ask in the terminal what a run waits for; ``None``: it is left open."""
+        self._rest()
+        self._questions = self._questions or Questions(self._console)
+        return await self._questions.ask(interrupts)
 
     def tell(self, progress: Progress) -> None:
         """Show what has happened."""

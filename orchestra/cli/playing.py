@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,8 +11,8 @@ from orchestra.cli.options import Cluster, Inline, Json
 from orchestra.cli.places import scenario_path
 
 if TYPE_CHECKING:
+    from orchestra.cli.play_screen import PlayScreen
     from orchestra.cluster.scenario import PlayReport
-    from orchestra.cluster.scenario.progress import Progress
     from orchestra.runtime.scenario_file import LoadedScenario
 
 
@@ -33,7 +33,8 @@ def run(
 ) -> None:
     """Play a scenario: its turns, or, when they have been played, its follow-up questions.
 
-    A play that was interrupted goes on where it stopped. Exit code 1 when a turn fails or an expectation is missed.
+    A play that was interrupted goes on where it stopped. A run that waits for an answer asks in the
+    terminal. Exit code 1 when a turn fails or an expectation is missed.
     """
     from orchestra.cli.console import err, out, print_json
     from orchestra.cli.loop import run_async
@@ -45,7 +46,7 @@ def run(
     path = scenario_path(scenario)
     loaded = load_scenario(path, overrides=set_ or [], cluster=cluster)
     with PlayScreen(err(), ray=not inline) as screen:
-        report = run_async(_play(loaded, screen.tell, fresh=fresh, inline=inline))
+        report = run_async(_play(loaded, screen, fresh=fresh, inline=inline))
     steps = next_steps(report, given=scenario, cluster=cluster, inline=inline, overrides=set_ or ())
     if json:
         print_json({**report.to_json(), "next": [step.command for step in steps]})
@@ -55,9 +56,10 @@ def run(
         raise typer.Exit(1)
 
 
-async def _play(loaded: LoadedScenario, tell: Callable[[Progress], None], *, fresh: bool, inline: bool) -> PlayReport:
+async def _play(loaded: LoadedScenario, screen: PlayScreen, *, fresh: bool, inline: bool) -> PlayReport:
     from orchestra.cluster.runtime import Runtime
     from orchestra.cluster.scenario import ScenarioPlayer
 
+    ask = screen.ask if sys.stdin.isatty() else None
     async with Runtime.start(loaded.cluster, inline=inline) as runtime:
-        return await ScenarioPlayer(runtime, loaded, tell=tell).play(fresh=fresh)
+        return await ScenarioPlayer(runtime, loaded, tell=screen.tell, ask=ask).play(fresh=fresh)

@@ -16,6 +16,7 @@ from orchestra.core.events import (
     NodeStarted,
     RunEnded,
     RunEvent,
+    RunStarted,
     TextDelta,
     ToolEnded,
     ToolStarted,
@@ -94,6 +95,7 @@ class RunTree:
         self._visits: dict[tuple[str, str], TreeItem] = {}
         self._calls: dict[tuple[str, str], TreeItem] = {}
         self._waiting: set[str] = set()
+        self._counted: set[tuple[str, int]] = set()
         self._places: dict[str, TreeItem] = {}
         self._replies: dict[str, tuple[int, int]] = {}
 
@@ -105,10 +107,13 @@ class RunTree:
     def add(self, event: RunEvent) -> Change | None:
         """Take an event in; what it began or ended, ``None`` when it is nothing that is told by itself."""
         at = self._runs.get(event.run_id) or self._attached(event)
+        if isinstance(event, RunStarted):
+            self._again(at)
         if isinstance(event, NodeStarted):
             return self._change(self._visit(at, event))
         if isinstance(event, NodeEnded):
-            return self._change(self._node_ended(at, event))
+            item = self._node_ended(at, event)
+            return None if event.replayed else self._change(item)
         if isinstance(event, ToolStarted):
             self._tool_started(at, event)
         elif isinstance(event, ToolEnded):
@@ -117,10 +122,7 @@ class RunTree:
             item = TreeItem("handoff", event.target, event.source, "completed", note=event.message, seconds=0.0)
             return self._change(self._below(at, item))
         elif isinstance(event, ModelReplied):
-            at.own_tokens += event.usage.total_tokens
-            calls, _ = self._replies.get(event.run_id, (0, 0))
-            self._replies[event.run_id] = (calls + 1, 0)
-            at.said = ""
+            self._replied(at, event)
         elif isinstance(event, TextDelta) and event.kind == "text":
             at.said = (at.said + event.text)[-TAIL:]
         elif isinstance(event, Interrupted):
@@ -157,14 +159,22 @@ class RunTree:
         if item is None:
             item = visit_item(event.node, event.visit, event.item)
             item.began = self._clock()
-            self._visits[event.run_id, key] = self._below(at, item)
+            waited = (one for one in at.items if one.kind == "node" and not one.key and one.label == event.node)
+            asked = next(waited, None)
+            if asked is None:
+                self._below(at, item)
+            else:  # what waited for an approval starts now
+                asked.label, asked.key, item = item.label, item.key, asked
+            self._visits[event.run_id, key] = item
         if isinstance(event, NodeStarted):
             item.agent = event.runs
-            item.status = "running"
+            self._again(item)
         return item
 
     def _node_ended(self, at: TreeItem, event: NodeEnded) -> TreeItem:
         item = self._visit(at, event)
+        if event.replayed and item.status != "running":  # it was seen when it happened
+            return item
         note = event.error or event.reason or (event.text if not item.items else "")
         self._ended(item, event.status, note)
         item.seconds = event.seconds
@@ -172,14 +182,24 @@ class RunTree:
             item.own_tokens = event.usage.total_tokens
         return item
 
+    def _replied(self, at: TreeItem, event: ModelReplied) -> None:
+        if (event.run_id, event.call_number) not in self._counted:  # a run that goes on tells its earlier ones again
+            self._counted.add((event.run_id, event.call_number))
+            at.own_tokens += event.usage.total_tokens
+        self._replies[event.run_id] = (event.call_number + 1, 0)
+        at.said = ""
+
     def _tool_started(self, at: TreeItem, event: ToolStarted) -> None:
         calls, index = self._replies.get(event.run_id, (0, 0))
         self._replies[event.run_id] = (calls, index + 1)
         if event.tool in RESERVED_TOOLS:  # a handoff is told by itself, unless it goes wrong
             return
-        item = self._below(
-            at, TreeItem("tool", event.tool, began=self._clock(), given=short_arguments(event.arguments))
-        )
+        known = self._calls.get((event.run_id, event.call_id))
+        if known is not None and known.status == "interrupted":
+            self._again(known)
+            return
+        given = short_arguments(event.arguments)
+        item = self._below(at, TreeItem("tool", event.tool, began=self._clock(), given=given))
         self._calls[event.run_id, event.call_id] = item
         # An agent as a tool is the run of this very call: the first reply of a run is number 0.
         self._places[f"{event.run_id}.{max(0, calls - 1)}.{index}"] = item
@@ -199,12 +219,17 @@ class RunTree:
             return None
         self._waiting.add(asked.id)
         label = asked.node or asked.tool or asked.name
-        running = (item for item in at.items if item.status == "running")
+        running = (item for item in at.walk() if item.status == "running" and not item.items)
         item = next((item for item in running if label in (item.label, item.key.split("#")[0])), None)
         if item is None:
             item = self._below(at, TreeItem("node" if asked.node else "tool", label, began=self._clock()))
         self._ended(item, "interrupted", asked.reason or asked.name)
         return self._change(item)
+
+    def _again(self, item: TreeItem) -> None:
+        """It starts, or goes on after it has waited."""
+        if item.status != "running":
+            item.status, item.note, item.seconds, item.began = "running", "", None, self._clock()
 
     def _ended(self, item: TreeItem, status: ItemStatus, note: str) -> None:
         item.status, item.note, item.said = status, note, ""

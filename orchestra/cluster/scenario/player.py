@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from orchestra.cluster.runtime import Runtime
 from orchestra.cluster.scenario import progress as tell
@@ -19,7 +19,8 @@ from orchestra.cluster.scenario.report import PlayedTurn, PlayReport, checked
 from orchestra.core.agent import Agent
 from orchestra.core.blocks import BlockView
 from orchestra.core.errors import HostUnavailable
-from orchestra.core.events import RunEnded, TextDelta, ToolEnded
+from orchestra.core.events import RunEnded, RunEvent, TextDelta, ToolEnded
+from orchestra.core.interrupts import InterruptView, Response
 from orchestra.core.names import derived_id
 from orchestra.core.result import RunResult
 from orchestra.core.runnable import Runnable
@@ -27,23 +28,29 @@ from orchestra.core.swarm import Swarm
 from orchestra.memory.session_list import delete_session
 from orchestra.memory.sessions import Session
 from orchestra.models.registry import describe_auto, resolve
+from orchestra.runtime.resuming import prepared
 from orchestra.runtime.scenario_file import LoadedScenario
 from orchestra.store.pass_store import PassStore
 from orchestra.store.run_store import RunStore
 from orchestra.store.thread_store import ThreadStore
 
 HOST_TRIES = 5
+Ask: TypeAlias = Callable[[Sequence[InterruptView]], Awaitable[Mapping[str, Response] | None]]
 
 
 class ScenarioPlayer:
     """Plays one scenario on a runtime; ``tell`` gets what happens, as it happens. One :meth:`play` each.
 
+    ``ask`` gives the answers when a run waits for some (``None``: leave it waiting, which ends the play).
+
     The runtime is an ordinary one: turns never wait for passes. It is this player that waits for a due pass before it
     sends the next turn, when the scenario says ``drain``.
     """
 
-    def __init__(self, runtime: Runtime, loaded: LoadedScenario, *, tell: Callable[[Progress], None]) -> None:
-        self.runtime, self.loaded, self._tell = runtime, loaded, tell
+    def __init__(
+        self, runtime: Runtime, loaded: LoadedScenario, *, tell: Callable[[Progress], None], ask: Ask | None = None
+    ) -> None:
+        self.runtime, self.loaded, self._tell, self._ask = runtime, loaded, tell, ask
         scenario = loaded.scenario
         self.agents: tuple[Agent, ...] = loaded.taking_part
         self.session = Session(runtime.store, scenario.session, scenario.run)
@@ -89,6 +96,8 @@ class ScenarioPlayer:
 
     async def _forget(self) -> None:
         turns = await self.session.turn()
+        if held_by := (await self._threads.head(self.session.thread)).get("held_by"):
+            await self.runtime.cancel(held_by)  # else it would wait for an answer that nobody can give any more
         gone = await delete_session(
             self.runtime.store, self.session, user_id=self.loaded.scenario.user, scopes=("session", "user")
         )
@@ -197,6 +206,19 @@ class ScenarioPlayer:
             limits=scenario.limits,
             run_id=run_id,
         )
+        result = await self._told(run_id, events)
+        while result.status == "interrupted" and result.interrupts and self._ask is not None:
+            responses = await self._ask(result.interrupts)
+            if responses is None:
+                break
+            ready = await prepared(self.runtime.store, run_id, responses, scenario.invocation_state or None)
+            if isinstance(ready, RunResult):
+                return ready
+            result = await self._told(run_id, self.runtime.dispatcher.stream(*ready))
+        return result
+
+    async def _told(self, run_id: str, events: AsyncIterator[RunEvent]) -> RunResult:
+        """The result of a run whose events are told as they come."""
         result: RunResult | None = None
         async with aclosing(events):  # type: ignore[type-var]
             async for event in events:
@@ -228,7 +250,8 @@ class ScenarioPlayer:
             if run is None:
                 return run_id
             head = await self._threads.head(self.session.thread)
-            if int(head.get("turn", 0)) >= turn or (run.status != "ended" and head.get("run") == run_id):
+            mine = run_id in (head.get("run"), head.get("held_by"))
+            if int(head.get("turn", 0)) >= turn or (run.status != "ended" and mine):
                 return run_id
         raise AssertionError("the loop above ends by itself")
 
@@ -268,6 +291,5 @@ def _kind(runnable: Runnable) -> Literal["agent", "swarm", "graph"]:
 
 
 def _ended(result: RunResult) -> str:
-    return {"failed": "failed", "cancelled": "was cancelled", "limit": "reached a limit"}.get(
-        result.status, f"ended as {result.status}"
-    )
+    ended = {"failed": "failed", "cancelled": "was cancelled", "limit": "reached a limit"}
+    return {**ended, "interrupted": "waits for an answer"}.get(result.status, f"ended as {result.status}")

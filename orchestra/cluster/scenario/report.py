@@ -41,6 +41,8 @@ class PlayedTurn:
             "duplicate": result.duplicate,
             "seconds": round(self.ended.seconds, 3),
             "usage": result.usage.to_json(),
+            **({"node_history": list(result.node_history)} if result.node_history else {}),
+            **({"interrupts": [one.to_json() for one in result.interrupts]} if result.interrupts else {}),
         }
 
 

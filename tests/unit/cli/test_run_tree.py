@@ -118,13 +118,37 @@ def test_what_waits_for_an_answer_is_marked() -> None:
         [
             *RESEARCH[:8],
             ToolStarted(run_id="r.0.0", agent="reader", path=("reader",), call_id="x", tool="look"),
-            Interrupted(run_id="r.0.0", agent="reader", path=("reader",), interrupt=in_tool),
-            Interrupted(run_id="r", agent="lead", interrupt=in_tool),  # as the run above tells it
+            Interrupted(run_id="r", agent="lead", interrupt=in_tool),  # as the outermost run tells it
+            replied("r.0.0", "reader", 5, "reader"),  # told again when the run goes on
         ]
     )
     assert len(made.root.items) == 2
     (look,) = made.root.items[0].items
+    assert made.root.items[0].tokens == 5
     assert (look.label, look.status) == ("look", "interrupted")
+
+
+def test_what_goes_on_after_an_answer_is_the_same_line() -> None:
+    asked = InterruptView("i", "approval", "it needs one", node="send")
+    waits = RunResult(run_id="r", status="interrupted", interrupts=(asked,))
+    made = tree(
+        [
+            *GRAPH[:7],
+            Interrupted(run_id="r", agent="report", interrupt=asked),
+            RunEnded(run_id="r", agent="report", result=waits),
+            started("r", "report"),
+            NodeEnded(run_id="r", agent="report", node="sales", text="3 lines", replayed=True),
+            NodeStarted(run_id="r", agent="report", node="send", runs="mail"),
+            NodeEnded(run_id="r", agent="report", node="send", text="sent", seconds=0.1),
+        ],
+        agent="report",
+    )
+    assert drawn(made) == [
+        "● report  0.50 s, 1,200 tokens",
+        "├─ ✓ sales (sum_up)  0.25 s  3 lines",
+        "├─ ✓ draft (writer)  1.50 s, 1,200 tokens  A draft.",
+        "└─ ✓ send (mail)  0.10 s  sent",
+    ]
 
 
 def test_a_swarm_is_its_visits_with_the_handoffs_between_them() -> None:
