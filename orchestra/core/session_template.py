@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator
 
 from orchestra.core.errors import ConfigError
-from orchestra.core.names import check_session
+from orchestra.core.names import check_session, check_user
 
 PLACEHOLDERS = ("user", "date")
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
@@ -85,7 +85,7 @@ class SessionTemplate:
 
         Raises:
             ConfigError: there is no user, and the template needs one.
-            InputError: the id is longer than an id may be.
+            InputError: the id is longer than an id may be, or the user's is empty.
         """
         return self.on(self.today(at), user=user)
 
@@ -93,5 +93,7 @@ class SessionTemplate:
         """The id of the session of ``day``. Raises as :meth:`fill`."""
         if "user" in self.names and user is None:
             raise ConfigError(f"{self.text!r} needs a user", field="session", hint="Say who the user is")
+        if "user" in self.names and user is not None:
+            check_user(user)
         values = {"user": user, "date": day.isoformat()}
         return check_session(_PIECE.sub(lambda one: one[0][0] if one[1] is None else str(values[one[1]]), self.text))

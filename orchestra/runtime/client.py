@@ -13,7 +13,7 @@ from orchestra.core.agent import Agent, Limits, OnBusy
 from orchestra.core.errors import InputError, UnknownName
 from orchestra.core.events import RunEvent
 from orchestra.core.interrupts import Response
-from orchestra.core.jsontext import Json, fault
+from orchestra.core.jsontext import Json, fault, loads
 from orchestra.core.messages import Input, Message, as_messages
 from orchestra.core.names import check_session, check_user, split_thread
 from orchestra.core.result import RunResult
@@ -122,17 +122,23 @@ class Client:
         return SessionHandle(self.store, check_session(session_id), agent)
 
     async def open_session(
-        self, template: str, agent: str, *, user_id: str | None = None, time_zone: str = "UTC"
+        self, template: str, agent: str, *, user_id: str | None = None, time_zone: str | None = None
     ) -> str:
         """The session id that ``template`` means now: ``{user}`` and ``{date}`` are filled in, ``{{`` is a brace.
 
-        With ``{date}`` (the day in ``time_zone``) the session is closed when its day is over, as by
-        :meth:`close_session`, and so are those of the days before.
+        With ``{date}`` (the day in ``time_zone``, or in the agent's ``conversation.time_zone``) the session is closed
+        when its day is over, as by :meth:`close_session`, and so are those of the days before.
 
         Raises:
             ConfigError: another placeholder, ``{user}`` without ``user_id``, or a time zone that is not known.
+            InputError: ``user_id`` or the id that comes of it cannot be one.
+            UnknownName: no such agent.
         """
-        return await open_session(self.store, SessionTemplate(template, time_zone), agent, user_id)
+        made = SessionTemplate(template, time_zone or "UTC")
+        if time_zone is None and made.dated:
+            text, _ = await self._definitions.get(agent)
+            made = replace(made, time_zone=loads(text).get("conversation", {}).get("time_zone", "UTC"))
+        return await open_session(self.store, made, agent, user_id)
 
     async def close_session(self, session_id: str, agent: str | None = None) -> bool:
         """Ask for a session to be closed; False when nothing was said in it since it was closed last.

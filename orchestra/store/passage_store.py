@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -14,6 +15,7 @@ from orchestra.store.connection import Store
 
 BATCH = 500
 _FIELDS = ("text", "tags", "agent", "user", "source", "created_at", "updated_at")
+_SCORE = re.compile(r"-?[0-9]{1,15}")
 _ALL = (*_FIELDS, "version", "embedded", "embedding")
 
 
@@ -158,7 +160,7 @@ class PassageStore:
         key, start = self.store.keys.shelf(owner), 0
         if after:
             at, _, last = after.partition(" ")
-            if not at.isdigit() or not last:
+            if not _SCORE.fullmatch(at) or not last:
                 raise InputError(f"{after!r} is no cursor; use the one that came with the page before, or none")
             rank = await self.store.read("ZREVRANK", key, last)
             if rank is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
@@ -12,6 +13,7 @@ from orchestra.core.passages import MAX_RESULTS
 
 Ranking: TypeAlias = Sequence[tuple[str, float]]
 REMEMBERED = 64
+_PLACE = re.compile(r"[0-9]{1,9}")
 #: Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): how slowly a lower rank loses weight.
 K = 60
 
@@ -64,7 +66,7 @@ class Rankings:
 
 def _parts(cursor: str, what: str) -> tuple[str, int]:
     parts = cursor.split(".")
-    if len(parts) != 3 or not parts[2].isdigit():
+    if len(parts) != 3 or not _PLACE.fullmatch(parts[2]):
         raise InputError(f"{cursor!r} is no cursor; use the one that came with the page before, or none")
     if parts[0] != what:
         raise InputError("that cursor belongs to another search; repeat its query and filters, or leave the cursor out")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
 
 import pytest
 
@@ -253,3 +254,38 @@ async def test_that_there_is_no_model_is_said_at_the_start(
     assert [record.message for record in caplog.records if "by words only" in record.message] == [
         "no embeddings (embeddings: {model: none}): archive and recall search by words only"
     ]
+
+
+@pytest.mark.parametrize(
+    "cursor", ["x", "1", "1 ", " p-1", "\u00b2 p-1", "1e3 p-1", "nan p-1", "-inf p-1", "9" * 400 + " p-1"]
+)
+async def test_what_is_no_cursor_of_a_list(opened: Opened, cursor: str) -> None:
+    passages = opened("none")
+    await passages.insert("a", "tea")
+    with pytest.raises(InputError, match="no cursor"):
+        await passages.list("a", cursor=cursor)
+
+
+@pytest.mark.parametrize("cursor", ["{}.{}.\u00b2", "{}.{}.x", "{}.{}.-1", "{}.{}." + "9" * 5000])
+async def test_what_is_no_cursor_of_a_search(opened: Opened, cursor: str) -> None:
+    passages = opened("none")
+    await passages.insert_many("a", ["tea one", "tea two"])
+    page = await passages.search("a", "tea", limit=1)
+    assert page.cursor is not None
+    with pytest.raises(InputError, match="no cursor"):
+        await passages.search("a", "tea", limit=1, cursor=cursor.format(*page.cursor.split(".")[:2]))
+
+
+async def test_passages_of_long_ago_come_in_pages(opened: Opened) -> None:
+    passages = opened("none")
+    for year in range(1900, 2000, 20):
+        await passages.insert("a", f"of {year}", created_at=datetime(year, 1, 1, tzinfo=UTC).timestamp())
+    found: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = await passages.list("a", limit=2, cursor=cursor)
+        found += [one.text for one in page]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert found == ["of 1980", "of 1960", "of 1940", "of 1920", "of 1900"]

@@ -256,7 +256,25 @@ async def test_who_comes_the_next_day_closes_the_day_before(runtime: Runtime) ->
     assert [one.updated_at for one in await summaries(runtime)] == [before]
 
 
+async def test_the_day_is_that_of_the_agents_time_zone(runtime: Runtime) -> None:
+    """Two zones whose days differ at any moment; the argument of the call comes before the agent's."""
+    days = {}
+    for zone in ("Pacific/Kiritimati", "Pacific/Niue"):
+        await runtime.register(agent(conversation=Conversation.model_validate({"time_zone": zone})))
+        days[zone] = await runtime.open_session("{user}-{date}", "a", user_id="ana")
+    assert days["Pacific/Kiritimati"] > days["Pacific/Niue"]
+    first = await runtime.open_session("{user}-{date}", "a", user_id="ana", time_zone="Pacific/Kiritimati")
+    assert first == days["Pacific/Kiritimati"]
+
+
 async def test_templates_that_cannot_be_filled(runtime: Runtime) -> None:
+    await runtime.register(agent())
+    for user in ("", "x" * 257, "\ud800"):
+        with pytest.raises(InputError):
+            await runtime.open_session("{user}-{date}", "a", user_id=user)
+    with pytest.raises(UnknownName):
+        await runtime.open_session("{user}-{date}", "b", user_id="ana")
+    assert await runtime.store.scored(runtime.store.keys.closes) == []
     for template, user in (("{name}", "ana"), ("{user}", None), ("{user", "ana")):
         with pytest.raises(ConfigError):
             await runtime.open_session(template, "a", user_id=user)
