@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 
 from rich.text import Text
 
+from orchestra.cli.answering import ask_all, how_to_resume
 from orchestra.cli.console import err, out, print_indented, width_of
 from orchestra.cli.play_screen import changes
 from orchestra.cli.play_summary import block_panel
@@ -21,7 +22,7 @@ from orchestra.cluster.scenario.pass_watch import PassWatch
 from orchestra.cluster.scenario.player import described
 from orchestra.core.agent import Agent
 from orchestra.core.errors import InputError, OrchestraError
-from orchestra.core.events import RunEnded, TextDelta, ToolStarted
+from orchestra.core.events import RunEnded, RunEvent, TextDelta, ToolStarted
 from orchestra.core.names import thread_name
 from orchestra.core.result import RunResult
 from orchestra.memory.sessions import Session
@@ -38,6 +39,7 @@ class Chat:
         self._answering: asyncio.Task[RunResult | None] | None = None
         self._asks = sys.stdin.isatty()
         self._failures = 0
+        self._lines: TypedLines | None = None
 
     async def talk(self) -> bool:
         """Read lines and answer them until the end of the input or ``/quit``; whether all were answered.
@@ -46,7 +48,7 @@ class Chat:
         """
         await self._runtime.register(self._agent)
         self._tell_opening(await Session(self._runtime.store, self._session, self._agent.name).turn())
-        lines = TypedLines()
+        lines = self._lines = TypedLines()
         with self._interrupts():
             async with PassWatch(
                 self._runtime.store, thread_name(self._agent.name, self._session), tell=self._pass
@@ -87,10 +89,31 @@ class Chat:
             self._answering = None
 
     async def _turn(self, text: str) -> RunResult | None:
-        shown, result = False, None
         if self._asks:
             self._err.print(Text(f"{self._agent.name}: ", "bold green"), end="")
         events = self._runtime.stream(self._agent.name, text, session_id=self._session, user_id=self._user)
+        result, shown = await self._shown(events)
+        while result is not None and result.status == "interrupted" and self._asks and self._lines is not None:
+            self._write("\n")
+            responses = await ask_all(self._err, result.interrupts, self._lines.next)
+            if responses is None:
+                break
+            result, shown = await self._shown(self._runtime.resume_stream(result.run_id, responses))
+        if result is not None and not shown and result.status == "completed":
+            self._write(str(result.output or ""))
+        self._write("\n")
+        if result is not None and result.status == "interrupted":
+            self._failures += 1
+            for line in how_to_resume(result):
+                self._say(line, "yellow")
+        elif result is not None and result.status != "completed":
+            self._failures += result.status != "cancelled"
+            self._say(f"{result.status}: {result.error or result.reason}", "red")
+        return result
+
+    async def _shown(self, events: AsyncIterator[RunEvent]) -> tuple[RunResult | None, bool]:
+        """Show what happens; the result, and whether its answer was shown."""
+        shown, result = False, None
         async with aclosing(events):  # type: ignore[type-var]
             async for event in events:
                 if isinstance(event, TextDelta) and event.kind == "text" and not event.path:
@@ -100,13 +123,7 @@ class Chat:
                     self._say(f"[{event.tool}]", "dim")
                 elif isinstance(event, RunEnded):
                     result = event.result
-        if result is not None and not shown and result.status == "completed":
-            self._write(str(result.output or ""))
-        self._write("\n")
-        if result is not None and result.status != "completed":
-            self._failures += result.status != "cancelled"
-            self._say(f"{result.status}: {result.error or result.reason}", "red")
-        return result
+        return result, shown
 
     async def _blocks(self) -> None:
         found = await self._runtime.blocks.list(agent=self._agent.name, user_id=self._user, session_id=self._session)

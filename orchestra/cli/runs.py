@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestra.cli.options import Cluster, Json
+from orchestra.cli.resuming import cancel, resume
 from orchestra.core.errors import RunNotFound
 
 if TYPE_CHECKING:
@@ -14,12 +15,22 @@ if TYPE_CHECKING:
     from orchestra.store.connection import Store
     from orchestra.store.run_store import StoredRun
 
-app = typer.Typer(help="Runs that are being worked on, and those that have just ended.", no_args_is_help=True)
+app = typer.Typer(
+    help="Runs that are being worked on or wait for an answer, and those that have just ended.", no_args_is_help=True
+)
+app.command()(resume)
+app.command()(cancel)
 
 
 @app.command("list")
-def list_(cluster: Cluster = None, json: Json = False) -> None:
-    """List the runs that have not ended."""
+def list_(
+    cluster: Cluster = None,
+    json: Json = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Those that have ended too, as far as they are remembered.")
+    ] = False,
+) -> None:
+    """List the runs that have not ended: those that are worked on, and those that wait for an answer."""
     from dataclasses import asdict
 
     from orchestra.cli.block_screen import moment
@@ -28,7 +39,11 @@ def list_(cluster: Cluster = None, json: Json = False) -> None:
     from orchestra.core.names import split_thread
     from orchestra.store.run_store import RunStore
 
-    runs = with_store(cluster, lambda store: RunStore(store).live())
+    async def look(store: Store) -> list[StoredRun]:
+        runs = RunStore(store)
+        return [*await runs.live(), *(await runs.ended() if all_ else ())]
+
+    runs = with_store(cluster, look)
     if json:
         print_json([asdict(run) for run in runs])
         return
@@ -38,7 +53,9 @@ def list_(cluster: Cluster = None, json: Json = False) -> None:
         return
     table = plain_table("run", "status", "agent", "session", "host", "since", whole=("run",))
     for run in runs:
-        table.add_row(run.run_id, run.status, *split_thread(run.thread), run.host, moment(run.started_at))
+        table.add_row(
+            run.run_id, run.outcome or run.status, *split_thread(run.thread), run.host, moment(run.started_at)
+        )
     print_table(console, table)
 
 
@@ -86,6 +103,12 @@ def show(
     for name, value in facts.items():
         if value not in ("", None):
             print_indented(console, Text.assemble((f"{name:<9}", "dim"), str(value)), left=0, hang=9)
+    if found.status == "interrupted" and result:
+        from orchestra.cli.answering import how_to_resume
+        from orchestra.core.result import RunResult
+
+        for text in how_to_resume(RunResult.from_json(result)):
+            print_indented(console, Text(text, "yellow"), left=0, hang=2)
     if tree.items:
         console.print()
         for line in tree_lines(tree, width_of(console), seconds=lambda item: item.seconds):

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from orchestra.core.agent import Agent, Limits, OnBusy
 from orchestra.core.errors import InputError, UnknownName
-from orchestra.core.events import RunEvent
+from orchestra.core.events import RunEnded, RunEvent
 from orchestra.core.interrupts import Response
 from orchestra.core.jsontext import Json, fault, loads
 from orchestra.core.messages import Input, Message, as_messages
@@ -313,6 +313,22 @@ class Client:
         """
         ready = await prepared(self.store, run, responses or {}, invocation_state)
         return ready if isinstance(ready, RunResult) else await self.dispatcher.run(*ready)
+
+    async def resume_stream(
+        self,
+        run: str | Mapping[str, Json],
+        responses: Mapping[str, Response] | None = None,
+        *,
+        invocation_state: Mapping[str, object] | None = None,
+    ) -> AsyncIterator[RunEvent]:
+        """As :meth:`resume`, giving the events; the last one, :class:`RunEnded`, has the result. Errors as there."""
+        ready = await prepared(self.store, run, responses or {}, invocation_state)
+        if isinstance(ready, RunResult):
+            yield RunEnded(run_id=ready.run_id, agent=ready.last_agent, result=ready)
+            return
+        async with aclosing(self.dispatcher.stream(*ready)) as events:  # type: ignore[type-var]
+            async for event in events:
+                yield event
 
     async def drain(self, session_id: str | None = None, *, seconds: float = 60.0) -> None:
         """Wait until no sleep-time pass or closing is due or at work (of one session, or of the namespace).

@@ -74,6 +74,16 @@ class RunStore:
         """The result of a run that has ended, as JSON text, while it is remembered."""
         return cast("str | None", await self.store.read("HGET", self.store.keys.run(run_id), "answer"))
 
+    async def ended(self) -> list[StoredRun]:
+        """The runs that have ended and are remembered, the last one first; found by the events of the namespace."""
+        answer = await self.store.read("XREVRANGE", self.store.keys.events, "+", "-")
+        ids: dict[str, None] = {}
+        for _, event in cast("list[tuple[str, dict[str, str]]]", answer):
+            if event.get("type") == "turn":
+                ids[event["run"]] = None
+        runs = [await self.get(run_id) for run_id in ids]
+        return [run for run in runs if run is not None and run.status == "ended"]
+
     async def live(self) -> list[StoredRun]:
         """The runs that have not ended, oldest first."""
         ids = [run_id for run_id, _ in await self.store.scored(self.store.keys.runs)]
