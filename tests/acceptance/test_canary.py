@@ -26,8 +26,12 @@ def ray_folder() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def play(folder: Path, ray_folder: Path, secret: str, **extra: str) -> None:
-    """Three turns on Ray, in a program of their own; what it prints goes into the folder too."""
+TALKER = ("tests.acceptance.talker", "1", "3")
+DEEP = ("tests.acceptance.deep_talker",)
+
+
+def play(folder: Path, ray_folder: Path, secret: str, program: tuple[str, ...] = TALKER, **extra: str) -> None:
+    """A program of its own on Ray; what it prints goes into the folder too."""
     environment = {
         **os.environ,
         "TALKER_FOLDER": str(folder),
@@ -36,7 +40,7 @@ def play(folder: Path, ray_folder: Path, secret: str, **extra: str) -> None:
         "ORCHESTRA_DEBUG": "1",
         **extra,
     }
-    command = [sys.executable, "-m", "tests.acceptance.talker", str(folder), "1", "3"]
+    command = [sys.executable, "-m", program[0], str(folder), *program[1:]]
     done = subprocess.run(command, env=environment, capture_output=True, timeout=120, check=False)
     (folder / "printed").write_bytes(done.stdout + done.stderr)
     assert done.returncode == 0, done.stderr.decode()[-3000:]
@@ -93,3 +97,27 @@ def test_the_same_search_finds_a_deliberate_leak(tmp_path: Path, ray_folder: Pat
     found = places(tmp_path, ray_folder, secret)
     assert "the server" in found
     assert any("appendonly" in place for place in found)
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(180)
+def test_p38_at_depth_five_over_three_hosts_the_deepest_tool_saw_it_and_nobody_else(
+    tmp_path: Path, ray_folder: Path
+) -> None:
+    secret = f"canary-{uuid.uuid4().hex}"
+    play(tmp_path, ray_folder, secret, DEEP)
+    lines = (tmp_path / "deepest").read_text().splitlines()
+    assert {line.split()[1] for line in lines} == {hashlib.sha256(secret.encode()).hexdigest()}
+    assert len(lines) == 12
+    served = [line.split() for line in (tmp_path / "served").read_text().splitlines()]
+    processes = {line.split()[0] for line in lines} | {pid for pid, _, _ in served}
+    assert len(processes) == 3  # the runs below one another came to all three hosts
+    assert places(tmp_path, ray_folder, secret) == []
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(180)
+def test_at_depth_five_the_same_search_finds_a_deliberate_leak(tmp_path: Path, ray_folder: Path) -> None:
+    secret = f"canary-{uuid.uuid4().hex}"
+    play(tmp_path, ray_folder, secret, DEEP, TALKER_LEAK="1")
+    assert "the server" in places(tmp_path, ray_folder, secret)
