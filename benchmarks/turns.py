@@ -65,7 +65,7 @@ class Row:
 @asynccontextmanager
 async def runtime_of(durability: str, *, inline: bool, **hosts: object) -> AsyncIterator[Runtime]:
     """A runtime on fresh data."""
-    with tempfile.TemporaryDirectory(prefix="orchestra-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="orchestra-bench-", ignore_cleanup_errors=True) as folder:
         config = {"data_dir": folder, "redis": {"durability": durability}, "hosts": {"sleeptime": 0, **hosts}}
         async with Runtime.start(config, inline=inline) as runtime:
             yield runtime

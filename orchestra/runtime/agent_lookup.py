@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestra.core.blocks import BlockView
 from orchestra.core.errors import UnknownBlock, UnknownName
+from orchestra.core.graph import Graph
+from orchestra.core.runnable import name_of
+from orchestra.core.swarm import Swarm
 from orchestra.memory.scopes import Place, resolve, resolve_all, split_ref
 from orchestra.models.windows import context_window
 from orchestra.runtime.caches import CachedAgent
-from orchestra.runtime.definition import load_agent
+from orchestra.runtime.child_tool import ChildTool
+from orchestra.runtime.definition import Loaded, load_agent
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.run_blocks import RunBlocks
 from orchestra.store.definition_store import Attachment, DefinitionStore
@@ -21,6 +25,9 @@ from orchestra.store.thread_store import MissingBlocks, Stale
 
 if TYPE_CHECKING:
     from orchestra.runtime.host import Host
+
+MOST_BELOW = 100
+"""Of so many agents below a run the definitions are checked together with its own."""
 
 
 class AgentLookup:
@@ -41,6 +48,17 @@ class AgentLookup:
         blocks = self._host.caches.blocks
         self._seen = {i: blocks[i] for i in ids if i in blocks}
         return cached, tuple(self._seen[i].stamp if i in self._seen else "" for i in ids), ids
+
+    def below(self, cached: CachedAgent, checked: Mapping[str, CachedAgent]) -> dict[str, CachedAgent]:
+        """The agents that a run of this one may start, as they are cached: without blocks, and not ``checked``."""
+        agents, found, open_ = self._host.caches.agents, dict[str, CachedAgent](), [cached]
+        while open_ and len(found) < MOST_BELOW:
+            for name in _uses(open_.pop(0).loaded):
+                one = agents.get(name)
+                if one is not None and name not in found and not one.attachments.shown:
+                    found[name] = one
+                    open_.append(one)
+        return {name: one for name, one in found.items() if checked.get(name) is not one}
 
     def defined(self) -> CachedAgent:
         """The agent. Raises :class:`UnknownName`."""
@@ -88,3 +106,10 @@ class AgentLookup:
         have = {block.id: block for block in fresh}
         blocks.refresh([have[i] if i in have else self._seen[i] for i in ids])
         return blocks
+
+
+def _uses(loaded: Loaded) -> list[str]:
+    """The runnables that this one calls as tools, or has as nodes."""
+    if isinstance(loaded.pattern, Swarm | Graph):
+        return [name_of(member) for member in loaded.pattern.members.values()]
+    return [tool.target for tool in loaded.tools.values() if isinstance(tool, ChildTool)]

@@ -158,6 +158,10 @@ class Host:
         serving.cancel()
         return True
 
+    def serving_of(self, run_id: str) -> Serving | None:
+        """The run, when it is being served here."""
+        return self._turns.get(run_id)
+
     async def _serve(self, request: RunRequest, invocation_state: Sealed | None, emit: Emit | None) -> RunResult:
         child = request.lineage is not None
         if not child and self._pending >= self._max_pending:

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from orchestra.core.blocks import BlockView
 from orchestra.core.events import Interrupted, RunStarted
 from orchestra.core.result import RunResult
 from orchestra.memory.state import StateValues
@@ -13,7 +14,7 @@ from orchestra.runtime.journal import BlockWatch
 from orchestra.runtime.prompt import lone_prompt
 from orchestra.runtime.resuming import carried
 from orchestra.runtime.server_conversation import check_model
-from orchestra.store.thread_store import Wanted
+from orchestra.store.thread_store import Loadable, Wanted
 
 if TYPE_CHECKING:
     from orchestra.runtime.serving import Serving
@@ -22,20 +23,10 @@ if TYPE_CHECKING:
 async def run_alone(serving: Serving) -> RunResult:
     """Serve it."""
     request, host = serving.request, serving.host
-    while True:
-        cached, known, ids = serving.agent.known()
-        digest, version = (cached.loaded.digest, cached.attachments.version) if cached else ("", "")
-        found = await host.threads.load(
-            Wanted(request.run_id, "", request.agent, "", host.id, digest, version, ids, known)
-        )
-        if isinstance(found, tuple):
-            break
-        await serving.agent.catch_up(found, ids)
-    for block in found:
-        host.caches.keep_block(block)
+    fresh = await _looked_up(serving)
     loaded = serving.agent.defined().loaded
     check_model(loaded.model, request.conversation)
-    blocks = serving.agent.run_blocks(found)
+    blocks = serving.agent.run_blocks(fresh)
     journal = BlockWatch(blocks, request.carried)
     state = StateValues({})
     # A child that is visited again goes on with its own part of the run, which its caller has kept.
@@ -55,3 +46,29 @@ async def run_alone(serving: Serving) -> RunResult:
         return replace(result, carried=carried(request, kept))
     await context.hooks.tell("after_run", result)
     return result
+
+
+async def _looked_up(serving: Serving) -> tuple[BlockView, ...]:
+    """The blocks that the cache lacks; the agent and what the cache has are checked by the server.
+
+    The run above has asked for this agent too, when it began: a run without a session, with all that is below it, works
+    with the definitions of one moment. Blocks may have changed meanwhile: an agent that has any asks again.
+    """
+    request, host, agent = serving.request, serving.host, serving.agent
+    while True:
+        cached, known, ids = agent.known()
+        if cached is not None and not ids and serving.checked.get(request.agent) is cached:
+            return ()
+        digest, version = (cached.loaded.digest, cached.attachments.version) if cached else ("", "")
+        further = {} if cached is None else agent.below(cached, serving.checked)
+        found = await host.threads.load(
+            Wanted(request.run_id, "", request.agent, "", host.id, digest, version, ids, known),
+            [(name, one.loaded.digest, one.attachments.version) for name, one in further.items()],
+        )
+        if isinstance(found, Loadable):
+            break
+        await agent.catch_up(found, ids)
+    serving.checked.update({name: further[name] for name in found.current})
+    for block in found.blocks:
+        host.caches.keep_block(block)
+    return found.blocks

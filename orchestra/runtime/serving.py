@@ -18,6 +18,7 @@ from orchestra.core.workspaces import workspace_folder
 from orchestra.memory.state import StateValues
 from orchestra.memory.workspace import opened_folder
 from orchestra.runtime.agent_lookup import AgentLookup
+from orchestra.runtime.caches import CachedAgent
 from orchestra.runtime.child_runs import ChildRuns
 from orchestra.runtime.definition import Loaded
 from orchestra.runtime.handoff_tool import give_handoffs
@@ -49,6 +50,9 @@ class Serving:
         self.host, self.request, self.invocation_state = host, request, invocation_state
         self.emit, self.listened = emit or _unheard, emit is not None
         self.agent = AgentLookup(host, request)
+        # What the server has confirmed for the run above, when that is served here too and has no session.
+        above = host.serving_of(request.parent) if request.session_id is None and request.parent else None
+        self.checked: dict[str, CachedAgent] = {} if above is None else above.checked
         self._context: TurnContext | None = None
         self._work: asyncio.Task[Outcome] | None = None
         self.cancelled = False

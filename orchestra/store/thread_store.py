@@ -135,7 +135,17 @@ class Ended:
     answer: str
 
 
+@dataclass(frozen=True, slots=True)
+class Loadable:
+    """What the cache lacked for a run without a session, and which further agents are as they were known."""
+
+    blocks: tuple[BlockView, ...]
+    current: frozenset[str]
+
+
 StateOperation: TypeAlias = tuple[str, ...]
+Known: TypeAlias = tuple[str, str, str]
+"""An agent's name, the digest of its definition, the version of its attachments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,17 +284,25 @@ class ThreadStore:
             always=tuple(line for line in cast("str", always).split("\n") if line),
         )
 
-    async def load(self, wanted: Wanted) -> tuple[BlockView, ...] | Stale | MissingBlocks:
-        """What a run without a session needs; writes nothing."""
-        k = self.store.keys
+    async def load(self, wanted: Wanted, further: Sequence[Known] = ()) -> Loadable | Stale | MissingBlocks:
+        """What a run without a session needs, and which ``further`` agents are as known; writes nothing."""
+        k, names = self.store.keys, [name for name, _, _ in further]
         answer = await self.store.run(
             "load",
-            [k.definition(wanted.agent), k.attach(wanted.agent), *(k.block(block_id) for block_id in wanted.block_ids)],
-            [wanted.definition_hash, wanted.attach_version, *wanted.block_stamps],
+            [
+                *(key for name in (wanted.agent, *names) for key in (k.definition(name), k.attach(name))),
+                *(k.block(block_id) for block_id in wanted.block_ids),
+            ],
+            [
+                *(wanted.definition_hash, wanted.attach_version, len(further)),
+                *(part for _, digest, version in further for part in (digest, version)),
+                *wanted.block_stamps,
+            ],
         )
         if answer[0] != "OK":
             return cast("Stale | MissingBlocks", _not_begun(answer, ""))
-        return moved_blocks(answer[1], wanted.block_ids)
+        current = frozenset(name for name, same in zip(names, cast("list[int]", answer[2]), strict=True) if same)
+        return Loadable(moved_blocks(answer[1], wanted.block_ids), current)
 
     async def journal(
         self,
