@@ -26,3 +26,17 @@ async def context_window(model: Model) -> int | None:
         except ModelError:
             return None
     return None
+
+
+async def large_enough(model: Model, minimum: int) -> Model:
+    """``model``; of several, without those whose window is known to be smaller than ``minimum`` tokens.
+
+    When all of them are, ``model`` itself: the window guard then refuses it, before any of them is asked.
+    """
+    if not isinstance(model, FallbackModel):
+        return model
+    windows = [await context_window(each) for each in model.models]
+    kept = [each for each, window in zip(model.models, windows, strict=True) if window is None or window >= minimum]
+    if not kept or len(kept) == len(model.models):
+        return model
+    return kept[0] if len(kept) == 1 else FallbackModel(kept)

@@ -14,7 +14,7 @@ from orchestra.core.graph import Graph
 from orchestra.core.runnable import name_of
 from orchestra.core.swarm import Swarm
 from orchestra.memory.scopes import Place, resolve, resolve_all, split_ref
-from orchestra.models.windows import context_window
+from orchestra.models.windows import context_window, large_enough
 from orchestra.runtime.caches import CachedAgent
 from orchestra.runtime.child_tool import ChildTool
 from orchestra.runtime.definition import Loaded, load_agent
@@ -77,7 +77,8 @@ class AgentLookup:
                 loaded = old.loaded
             else:
                 loaded = await asyncio.to_thread(load_agent, found.text, found.digest, host.functions)
-                loaded = replace(loaded, window=await context_window(loaded.model))
+                model = await large_enough(loaded.model, loaded.agent.conversation.guard.minimum)
+                loaded = replace(loaded, model=model, window=await context_window(model))
             self._agent = CachedAgent(loaded, found.attachments, loaded.size)
             host.caches.keep_agent(name, self._agent)
             resolve_all(found.attachments.shown, self._place)

@@ -13,6 +13,7 @@ import pytest
 
 from orchestra.core.model import Delta
 from orchestra.models import FallbackModel, ProviderModel, RetryingModel, close_connections, context_window
+from orchestra.models.windows import large_enough
 from orchestra.testing import ScriptedModel
 from tests.integration.models.asking import answered, asked, model
 from tests.openai_server import Answer, OpenAIServer
@@ -113,6 +114,11 @@ async def test_the_window_is_the_smallest_that_the_library_knows(serve: Callable
     assert smaller < known
     several = FallbackModel([model("openai-responses:gpt-5-mini"), model("openai-responses:gpt-3.5-turbo")])
     assert await context_window(several) == smaller
+    # A model that is too small for the conversation is left out, so that the next one answers; all of them are not.
+    large = FallbackModel([model("openai-responses:gpt-3.5-turbo"), model("openai-responses:gpt-5-mini")])
+    assert (await large_enough(large, smaller + 1)).name == "openai-responses:gpt-5-mini"
+    assert await large_enough(large, smaller) is large
+    assert await large_enough(large, 10_000_000) is large
     assert await context_window(model("openai:a-model-of-ones-own")) is None
     assert await context_window(ProviderModel("cohere:command-r")) is None
     assert await context_window(ScriptedModel(["hi"])) is None
