@@ -58,8 +58,8 @@ def test_names_of_the_test_doubles() -> None:
 
 def test_methods_of_the_runtime_and_its_blocks() -> None:
     runtime = (
-        "start load sync register run stream resume resume_stream drain cancel resource session blocks agents delete_agent hosts "
-        "snapshot snapshots restore delete_snapshot prune_workspaces open_session close_session"
+        "start load sync register run stream resume resume_stream drain cancel resource session blocks agents "
+        "delete_agent hosts snapshot snapshots restore delete_snapshot prune_workspaces open_session close_session"
     )
     assert [name for name in runtime.split() if not hasattr(Runtime, name)] == ["blocks"]  # made when it is entered
     blocks = (
