@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
-#: Changed lines for which a pass is worth its cost; found with ``configs/experiments/adaptive.yaml``, other seeds.
-_AIM = 3
+#: Changed lines times the turns they waited for which a pass is worth its cost; found with the workloads of
+#: ``configs/experiments/adaptive.yaml`` on other seeds (101-106, 201-206, 301-308).
+_WAITED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +128,11 @@ class BeforeCompaction(_Steady):
 class Adaptive:
     """Every ``min`` to ``max`` turns, by what passes find.
 
-    It starts at ``min``. A pass that changed nothing makes the interval a quarter longer (at least one turn). One that
-    changed more than three lines brings it down to the turns in which three would have changed. After any other it
-    stays. It grows slowly and falls at once: an interval that swings costs more than one that is a little off.
+    Facts that come at a rate ``r`` wait ``r * n * n / 2`` turns together when a pass comes every ``n`` turns. So what
+    makes waiting and passes cost the same is not a number of lines, but one of lines times turns: the interval aims at
+    the one at which that is 12, which goes with the square root of the turns for each line. It starts at ``min``.
+    After a pass that changed nothing it is a quarter longer (at least one turn); towards a longer aim it goes by one
+    turn, to a shorter one at once: an interval that swings costs more than one that is a little off.
     """
 
     min: int
@@ -148,9 +152,8 @@ class Adaptive:
         now = self._clamped(counters.interval or self.min)
         if changes == 0:
             return self._clamped(max(now + 1, now * 5 // 4))
-        if changes > _AIM:
-            return self._clamped(min(now, counters.turns * _AIM // changes))
-        return now
+        aim = math.isqrt(_WAITED * counters.turns // changes)
+        return self._clamped(min(aim, now + 1))
 
     def _clamped(self, interval: int) -> int:
         return max(self.min, min(self.max, interval))
