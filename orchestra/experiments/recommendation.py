@@ -90,6 +90,12 @@ def _points(one: ArmSummary, other: ArmSummary) -> float:
     return (one.freshness.value if one.freshness else 0.0) - (other.freshness.value if other.freshness else 0.0)
 
 
+def _gap(one: ArmSummary, other: ArmSummary) -> str:
+    """How much fresher one arm is, with the interval of the difference over the same questions."""
+    found = one.difference(other)
+    return f"{found.value:+.3f} ({found.low:+.3f} to {found.high:+.3f})" if found else "unknown"
+
+
 def _equals(best: ArmSummary, fixed: Sequence[ArmSummary]) -> str:
     same = []
     for one in fixed:
@@ -125,12 +131,12 @@ def _verdict(arm: ArmSummary, best: ArmSummary, fixed: Sequence[ArmSummary], wor
     relation = arm.tokens_sleep / held.tokens_sleep - 1 if held.tokens_sleep else 0.0
     text = (
         f"{arm.arm.name} {'reaches' if reaches else 'does not reach'} {held.arm.name} within 10 % of its tokens:"
-        f" freshness {_points(arm, held):+.3f}, tokens {relation:+.0%}."
+        f" freshness {_gap(arm, held)}, tokens {relation:+.0%}."
     )
     if not reaches:
         text += (
-            f" Against {peer.arm.name}, which costs about as much as it does ({peer.tokens_sleep:,.0f} tokens to"
-            f" {arm.tokens_sleep:,.0f}): freshness {_points(arm, peer):+.3f}."
+            f" Against {peer.arm.name}, the rarest that may cost what it does ({peer.tokens_sleep:,.0f} tokens to"
+            f" {arm.tokens_sleep:,.0f}): freshness {_gap(arm, peer)}."
         )
     return AdaptiveVerdict(arm.arm.name, held.arm.name, reaches, peer.arm.name, pays, text)
 

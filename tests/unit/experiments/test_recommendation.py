@@ -54,6 +54,14 @@ def test_adaptive_reaches_the_best_fixed_one_or_the_report_says_where_not() -> N
     assert advice(summary(Adaptive(1, 25), 0.80, 1_900))[2:] == ([False], [False])
 
 
+def test_an_adaptive_arm_is_told_with_the_interval_of_the_difference() -> None:
+    dear = summary(Adaptive(1, 25), 0.93, 4_000, spread=0.05)
+    (verdict,) = recommend(WorkloadSummary("w", 3, 100, (*FIXED, dear), {}), worth=0.2).adaptive
+    # Resamples are paired: the difference spreads by 0.05 - 0.01, of which 95 % are kept.
+    assert "does not reach every 5 within 10 % of its tokens: freshness +0.030 (-0.008 to +0.068)" in verdict.text
+    assert "Against every 1, the rarest that may cost what it does (10,000 tokens to 4,000)" in verdict.text
+
+
 def test_without_a_fixed_arm_nothing_is_recommended() -> None:
     found = recommend(WorkloadSummary("w", 3, 100, (summary(Adaptive(1, 9), 0.5, 1),), {}), worth=0.2)
     assert found.arm is None
