@@ -29,7 +29,8 @@ class Surroundings:
     """What a view depends on besides log and decisions. ``now`` and ``last_call`` are Unix seconds on one clock.
 
     ``fixed`` are the tokens of instructions, blocks and tools. ``squeeze`` is 1, and less after the provider found the
-    prompt too long in spite of the estimates: such a share of the window is then filled.
+    prompt too long in spite of the estimates: such a share of the window is then filled. ``turn_tokens`` is the
+    estimate of this turn's messages, where the caller has it.
     """
 
     window: int
@@ -39,6 +40,7 @@ class Surroundings:
     user_id: str | None = None
     preprocessors: tuple[Preprocessor, ...] = ()
     squeeze: float = 1.0
+    turn_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,10 @@ def assemble(
     plain = len(log.messages) - start
     known = log.sums[-1] - log.sums[start] if _is_slice(history, log, start, plain, summary) else None
     lead = len(history) - plain
-    around_it = sum(map(message_tokens, [*history[:lead], *turn])) if known is not None else 0
+    around_it = 0
+    if known is not None:
+        of_turn = sum(map(message_tokens, turn)) if around.turn_tokens is None else around.turn_tokens
+        around_it = of_turn + sum(map(message_tokens, history[:lead]))
     pruned = Pruned([*history, *turn], decided.pruned, "disabled")
     if conversation.strategy == "safeguard":
         pruned = prune(
@@ -105,7 +110,10 @@ def assemble(
             estimate=log.tokens_of,
             total_tokens=None if known is None else known + around_it,
         )
-    tokens = _tokens(pruned.messages, known, len(history) - plain, plain, log, changed=bool(pruned.pruned))
+    if known is not None and not pruned.pruned:
+        tokens = known + around_it
+    else:
+        tokens = _tokens(pruned.messages, known, lead, plain, log)
     unfitted = 0
     if conversation.strategy != "full" and tokens > (budget := budget_of(conversation, around)):
         before = tokens
@@ -173,15 +181,11 @@ def _is_slice(history: Sequence[Message], log: LogView, start: int, plain: int, 
     )
 
 
-def _tokens(
-    messages: Sequence[Message], known: int | None, lead: int, plain: int, log: LogView, *, changed: bool
-) -> int:
+def _tokens(messages: Sequence[Message], known: int | None, lead: int, plain: int, log: LogView) -> int:
     """The estimate of ``messages``; of the ``plain`` ones behind ``lead`` it is ``known``, where they are the same."""
     if known is None:
         return sum(map(log.tokens_of, messages))
     total = known + sum(map(message_tokens, messages[:lead])) + sum(map(message_tokens, messages[lead + plain :]))
-    if not changed:
-        return total
     first = len(log.messages) - plain
     for place in range(plain):
         was, message = log.messages[first + place], messages[lead + place]

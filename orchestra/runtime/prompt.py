@@ -70,6 +70,9 @@ class Prompt:
     _last_call: float | None = field(init=False)
     _system: tuple[tuple[BlockView, ...] | None, str, int] | None = field(default=None, init=False)
     _tools: tuple[tuple[ToolSpec, ...], int] | None = field(default=None, init=False)
+    _taken: list[Message] = field(default_factory=list, init=False)
+    _turn: list[Message] = field(default_factory=list, init=False)
+    _turn_tokens: int = field(default=0, init=False)
     _noted: Usage | None = field(default=None, init=False)
     _noted_at: int = field(default=0, init=False)
 
@@ -129,20 +132,29 @@ class Prompt:
         around = Surroundings(
             *(self.window, self.fixed + noted, now, self._last_call, self.user_id),
             *(self.loaded.preprocessors, self.squeeze),
+            turn_tokens=self._turn_tokens if turn is self._turn else None,
         )
         conversation = self.loaded.agent.conversation
         made = assemble(self.log, turn, decided=self.decided, conversation=conversation, around=around)
         self.assembled, self.tokens = made, self.fixed + noted + made.tokens
         return made
 
-    def _numbered(self, messages: Sequence[Message]) -> list[Message]:
-        """This turn's messages with the numbers that they will have in the log, so that decisions can name them."""
-        if not self.stored:
-            return list(messages)
-        return [
-            message if message.meta.seq else message.with_meta(replace(message.meta, seq=self.seq + number))
-            for number, message in enumerate(messages, 1)
-        ]
+    def _numbered(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """This turn's messages with the numbers that they will have in the log, so that decisions can name them.
+
+        They are kept from call to call with their estimate, since a turn only grows: else each call would cost as much
+        as all the calls before it.
+        """
+        kept = len(self._taken)
+        if self._taken != list(messages[:kept]):
+            self._taken, self._turn, self._turn_tokens, kept = [], [], 0, 0
+        for number, message in enumerate(messages[kept:], kept + 1):
+            self._taken.append(message)
+            if self.stored and not message.meta.seq:
+                message = message.with_meta(replace(message.meta, seq=self.seq + number))
+            self._turn.append(message)
+            self._turn_tokens += message_tokens(message)
+        return self._turn
 
     def _merged(self, made: Assembled, count: int) -> Sequence[Message]:
         """History and this turn, joined by the agent's ``session_input_callback`` when it has one.

@@ -12,8 +12,10 @@ from orchestra.context.view import WINDOW_ENTRIES
 from orchestra.core.agent import Persistence
 from orchestra.core.conversation import Conversation
 from orchestra.core.errors import BlockScopeError
+from orchestra.core.events import ContextDecided
 from orchestra.core.messages import Message
 from orchestra.core.model import ModelReply, ModelRequest
+from orchestra.core.tokens import message_tokens
 from orchestra.memory.sessions import Session
 from orchestra.runtime.client import Client
 from orchestra.store.thread_store import ThreadStore
@@ -171,3 +173,26 @@ async def test_unreadable_entries_are_passed_over_on_every_host_alike(machines: 
     starts = [int(request.messages[0].text.split()[1]) for request in model.requests]
     assert starts == [4150 - WINDOW_ENTRIES + 2 * number for number in range(4)]
     assert len(await session.get_items()) == 4008
+
+
+@pytest.mark.parametrize("session", ["s", None])
+async def test_the_estimate_of_a_growing_turn_is_that_of_what_is_shown(machines: Machines, session: str | None) -> None:
+    client, sizes = await machines.client(), list[int]()
+
+    async def model(request: ModelRequest) -> ModelReply | str:
+        sizes.append(sum(map(message_tokens, request.messages)))
+        return "done" if len(sizes) % 5 == 0 else reply(calls=[call("look", text="ab" * len(sizes))])
+
+    async def look(text: str) -> str:
+        """Look at something."""
+        return text * 20
+
+    await client.register(Agent(name="a", model=FunctionModel(model), tools=(look,)))
+    for _ in range(2):
+        told = [
+            event.tokens
+            async for event in client.stream("a", "go", session_id=session)
+            if isinstance(event, ContextDecided) and event.part == "pruning"
+        ]
+        assert len(told) == 5
+        assert [tokens - told[0] for tokens in told] == [size - sizes[-5] for size in sizes[-5:]]
