@@ -153,3 +153,41 @@ async def test_the_extractive_model_saves_sentences_that_were_said(runtime: Runt
     else:
         saved = (await runtime.blocks.list(agent="a"))[1].value
     assert "My boat is the Albatros and lies in Lisbon." in saved
+
+
+async def test_a_host_that_is_lost_in_a_flush_saves_nothing_twice(machines: Machines) -> None:
+    """The first host dies after the tool has saved; the second one goes on with the flush, then with the turn."""
+    reached, released = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: ModelRequest) -> ModelReply | str:
+        if "takes the place of these messages" in request.messages[0].text:
+            return ""
+        if not is_flush(request):
+            return "ok"
+        if request.messages[-1].role == "tool" and not reached.is_set():
+            reached.set()
+            await released.wait()
+        return once(request)
+
+    one, _ = agent(once)
+    model = FunctionModel(answer)
+    one = one.model_copy(update={"model": model})
+    first = await machines.client("primary-0")
+    await first.register(one)
+    await first.run("a", "hello", session_id="s")
+    await first.session("s", "a").add_items(
+        [Message("user", LONG), Message("assistant", LONG), Message("user", LONG[:600])]
+    )
+    running = asyncio.ensure_future(first.run("a", "go", session_id="s", run_id="r1"))
+    await asyncio.wait_for(reached.wait(), 5)
+    await machines.hosts[0].hosts.leave(machines.hosts[0].id)
+    second = await machines.client("primary-1")
+    result = await second.run("a", "go", session_id="s", run_id="r1")
+    assert (result.status, result.output) == ("completed", "ok")
+    released.set()
+    await asyncio.gather(running, return_exceptions=True)
+    (_, notes) = await second.blocks.list(agent="a")
+    assert notes.value == "Ana lives in Lisbon."
+    assert (await ContextStore(machines.store).record("a|s")).flushed == 0
+    calls = [one for one in model.requests if is_flush(one) and one.messages[-1].role == "user"]
+    assert len(calls) == 1  # the reply was in the journal
