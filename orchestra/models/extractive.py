@@ -25,9 +25,9 @@ WHAT_I_AM = (
 class ExtractiveModel:
     """Answers the newest user message with the sentences that matter, and never makes one up.
 
-    A question is answered from the values of the memory blocks in the system message and from the conversation before
-    it. A statement is acknowledged by quoting its key sentence, small talk by two words; what this model is, it says in
-    its first reply and when asked. It calls a tool only where the newest user message writes
+    A question is answered from the values of the memory blocks, as they are now, and from the conversation before it. A
+    statement is acknowledged by quoting its key sentence, small talk by two words; what this model is, it says in its
+    first reply and when asked. It calls a tool only where the newest user message writes
     the call out (``read_report(number=12)``), and quotes what the result begins with. It gives the same reply to the
     same request, so it needs no key and no network. ``usage`` is the token estimate.
     """
@@ -53,12 +53,7 @@ class ExtractiveModel:
         if quoted := _result_of(messages, newest):
             return quoted
         known = [
-            *(
-                sentence
-                for message in messages
-                if message.role == "system"
-                for sentence in block_sentences(message.text)
-            ),
+            *block_sentences(*(one.text for one in messages if one.role == "system" or one.meta.synthetic)),
             *history_sentences((*messages[:newest], *messages[newest + 1 :]), own=(NOTED, NOTHING, HEARD, WHAT_I_AM)),
         ]
         asked = questions(text)

@@ -12,10 +12,8 @@ from orchestra.core.messages import Message
 from orchestra.core.sentences import is_question, sentences, words
 from orchestra.core.smalltalk import is_small_talk
 from orchestra.core.terms import Token, TokenKind, Weights, tokens
+from orchestra.models.shown_blocks import is_update, shown_values
 
-_ENVELOPE = re.compile(r"<memory_blocks>(.*?)</memory_blocks>", re.DOTALL)
-_VALUE = re.compile(r"<value>(.*?)</value>", re.DOTALL)
-_NEUTRALISED = re.compile(r"<\\(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*>)")
 _ASKED = re.compile(
     r"^(?:(?:and|so|but|then|ok(?:ay)?|hey|hi|hello|please|sorry|also|well)[,\s]+)*(?:who|whom|whose|what"
     r"|which|when|where|why|how"
@@ -54,15 +52,14 @@ class Sentence:
         return frozenset(token.stem for token in self.pieces if token.kind != "function")
 
 
-def block_sentences(system: str) -> list[Sentence]:
-    """The lines in the values of the memory blocks of a system message, in order; long ones by sentences."""
+def block_sentences(*texts: str) -> list[Sentence]:
+    """The lines in the values of the memory blocks that the messages show, in order; long ones by sentences."""
     out: list[Sentence] = []
-    for envelope in _ENVELOPE.findall(system):
-        for value in _VALUE.findall(envelope):
-            for line in _NEUTRALISED.sub(r"<\1/", value).splitlines():
-                found = sentences(line)
-                whole = [" ".join(found)] if len(found) > 1 and len(line) <= LONGEST else found
-                out.extend(Sentence(text, "block", len(out) + i, tokens(text)) for i, text in enumerate(whole))
+    for value in shown_values(texts):
+        for line in value.splitlines():
+            found = sentences(line)
+            whole = [" ".join(found)] if len(found) > 1 and len(line) <= LONGEST else found
+            out.extend(Sentence(text, "block", len(out) + i, tokens(text)) for i, text in enumerate(whole))
     return out
 
 
@@ -70,6 +67,8 @@ def history_sentences(messages: Iterable[Message], *, own: Sequence[str]) -> lis
     """The statements of a conversation in order; what begins with a phrase of ``own`` is this model's and left out."""
     out: list[Sentence] = []
     for message in messages:
+        if message.meta.synthetic and is_update(message.text):
+            continue
         if message.role == "system" or (message.role == "assistant" and message.text.startswith(tuple(own))):
             continue
         for text in sentences(message.text):
