@@ -1,0 +1,117 @@
+"""How a configuration shapes what is shown: strategies, limits for users, preprocessors, pruning that stays."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from orchestra import Agent, Runtime
+from orchestra.context.summary_message import is_summary
+from orchestra.core.conversation import Conversation
+from orchestra.core.errors import ConfigError
+from orchestra.core.messages import Message, ToolCall
+from orchestra.core.model import ModelRequest
+from orchestra.testing import FunctionModel
+from tests.hosts import Machines
+from tests.waiting import until
+
+
+def only_users(messages: list[Message]) -> list[Message]:
+    """A preprocessor by import path; it changes what it gets, too."""
+    kept = [message for message in messages if message.role == "user"]
+    messages.clear()
+    return kept
+
+
+def shown(request: ModelRequest) -> list[str]:
+    return [message.text for message in request.messages if message.role != "system"]
+
+
+def model_and_agent(conversation: dict[str, object], **more: object) -> tuple[FunctionModel, Agent]:
+    model = FunctionModel(lambda request: "short" if "takes the place" in request.messages[0].text else "ok")
+    made = Conversation.model_validate({"guard": {"minimum": 0}, **conversation})
+    return model, Agent(name="a", model=model, conversation=made, **more)  # type: ignore[arg-type]
+
+
+async def play(runtime: Runtime, count: int, user: str | None = None) -> None:
+    for number in range(count):
+        await runtime.run("a", f"say {number}", session_id="s", user_id=user)
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [({"turns": 2}, ["say 2", "ok", "say 3", "ok", "say 4"]), ({"messages": 3}, ["say 3", "ok", "say 4"])],
+)
+async def test_a_window_shows_the_newest(runtime: Runtime, window: dict[str, int], expected: list[str]) -> None:
+    model, agent = model_and_agent({"strategy": "window", "window": window})
+    await runtime.register(agent)
+    await play(runtime, 5)
+    assert shown(model.requests[-1])[-3:] == expected[-3:]
+    assert len(shown(model.requests[-1])) <= len(expected) + 1
+
+
+async def test_a_users_own_limit_beats_the_default(runtime: Runtime) -> None:
+    model, agent = model_and_agent({"history_limit": {"default": 1, "users": {"ana": 0}}})
+    await runtime.register(agent)
+    await play(runtime, 4, "ana")
+    assert len(shown(model.requests[-1])) == 7
+    await runtime.session("s", "a").clear_session()
+    model.requests.clear()
+    for number in range(4):
+        await runtime.run("a", f"say {number}", session_id="t", user_id="bob")
+    assert shown(model.requests[-1]) == ["say 2", "ok", "say 3"]
+
+
+async def test_preprocessors_in_order_and_the_log_stays(runtime: Runtime) -> None:
+    path = f"{__name__}:only_users"
+    model, agent = model_and_agent({"preprocessors": [{"redact": "say"}, path, {"window_size": 2}]})
+    await runtime.register(agent)
+    await play(runtime, 4)
+    assert shown(model.requests[-1]) == ["[redacted] 1", "[redacted] 2", "say 3"]
+    stored = [message.text for message in await runtime.session("s", "a").get_items()]  # type: ignore[attr-defined]
+    assert stored[:2] == ["say 0", "ok"]
+
+
+async def test_a_preprocessor_that_is_not_there_is_an_error_at_once(runtime: Runtime) -> None:
+    _, agent = model_and_agent({"preprocessors": ["nowhere.at:all"]})
+    with pytest.raises(ConfigError, match="nowhere"):
+        await runtime.register(agent)
+
+
+async def test_summarizing_leaves_the_newest_alone(runtime: Runtime) -> None:
+    long = "and so on and so forth " * 20
+    model, agent = model_and_agent(
+        {"strategy": "summarizing", "summarizing": {"ratio": 0.5, "preserve_recent": 4}}, context_tokens=1_000
+    )
+    await runtime.register(agent)
+    for number in range(9):
+        await runtime.run("a", f"say {number} {long}", session_id="s")
+        await until("no summary is being made", lambda: not runtime._inline_host.background.working)
+    request = next(one for one in reversed(model.requests) if "takes the place" not in one.messages[0].text)
+    assert is_summary(request.messages[0])
+    assert len(request.messages) >= 5
+    assert len(await runtime.session("s", "a").get_items()) == 18
+
+
+async def test_what_was_pruned_stays_so_on_every_host(machines: Machines) -> None:
+    model, agent = model_and_agent({"pruning": {"ttl": 1e-6, "soft_ratio": 0.01}}, context_tokens=20_000)
+    warm = await machines.client("primary-0")
+    await warm.register(agent)
+    items: list[Message] = []
+    for number in range(4):
+        call = ToolCall(f"c{number}", "read", {})
+        items += [
+            Message("user", "read"),
+            Message("assistant", "", (call,)),
+            Message("tool", f"{number} " * 4_000, tool_call_id=call.id, name="read"),
+            Message("assistant", "done"),
+        ]
+    await warm.session("s", "a").add_items(items)
+    for number in range(2):
+        await warm.run("a", f"warm {number}", session_id="s")
+        await (await machines.client(f"cold-{number}")).run("a", f"cold {number}", session_id="s")
+    results = [[message.text for message in request.messages if message.role == "tool"] for request in model.requests]
+    assert all("characters …]" in text for text in results[0][:2])
+    for before, after in itertools.pairwise(results):
+        assert after[: len(before)][:2] == before[:2]
