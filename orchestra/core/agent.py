@@ -187,6 +187,8 @@ class Agent(BaseModel):
     """What happens to a new input while the session is busy."""
     conversation: Conversation = Conversation()
     """How the log becomes the prompt."""
+    output_type: str | SkipJsonSchema[object] | None = None
+    """A pydantic model, such as schemas/trip.py:Trip, that answers must fit; asked for once more when one does not."""
     session_input_callback: str | SkipJsonSchema[Callable[..., object]] | None = None
     """A function (checks.py:merge) of history and new input that gives what the model is shown; it stores nothing."""
     sleeptime: Sleeptime | None = None

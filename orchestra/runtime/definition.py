@@ -23,7 +23,10 @@ from orchestra.runtime.child_tool import child_from, pack_child
 from orchestra.runtime.function_ref import FunctionTable, Ref, from_text, load, pack
 from orchestra.runtime.kinds import kind_named
 from orchestra.runtime.memory_tools import MEMORY_TOOLS
+from orchestra.runtime.output_type import OutputType
 from orchestra.runtime.tool import Tool
+
+_REFERENCES = {"tools", "hooks", "model", "sleeptime", "session_input_callback", "output_type"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Loaded:
     kind: str = ""
     pattern: object = None
     shape: Mapping[str, Json] | None = None
+    output: OutputType | None = None
 
     @property
     def window_tokens(self) -> int:
@@ -79,11 +83,13 @@ def pack_agent(agent: Agent, table: FunctionTable, descriptions: Mapping[str, st
         FunctionUnavailable: a tool that is named cannot be imported.
         ConfigError: a source of ``sleeptime`` is not there, or its recorded edits cannot be read.
     """
-    plain = agent.model_dump(mode="json", exclude={"tools", "hooks", "model", "sleeptime", "session_input_callback"})
+    plain = agent.model_dump(mode="json", exclude=_REFERENCES)
     tools = [_pack_tool(item, table, descriptions or {}) for item in agent.tools]
     hooks = [from_text(item) if isinstance(item, str) else pack(item, table) for item in agent.hooks]
     callback = agent.session_input_callback
     merge = from_text(callback) if isinstance(callback, str) else pack(callback, table) if callback else None
+    wanted = agent.output_type
+    output = from_text(wanted) if isinstance(wanted, str) else pack(wanted, table) if wanted is not None else None
     models = agent.model if isinstance(agent.model, tuple) else (agent.model,)
     sleeptime: Json = None
     if agent.sleeptime is not None:
@@ -101,12 +107,14 @@ def pack_agent(agent: Agent, table: FunctionTable, descriptions: Mapping[str, st
         "tools": tools,
         "hooks": hooks,
         "session_input_callback": merge,
+        "output_type": output,
         "model": [_pack_model(model, table) for model in models],
         "sleeptime": sleeptime,
     }
     _tools(agent.name, [_load_tool(ref, table) for ref in tools])
     for ref in (*hooks, *([merge] if merge else [])):
         load(ref, table)
+    _output(agent.name, output, table)
     parse(agent.conversation.preprocessors, lambda path: load(from_text(path), table))
     return Packed(agent.name, dumps(value), digest(value))
 
@@ -118,6 +126,7 @@ def load_agent(text: str, digest_: str, table: FunctionTable) -> Loaded:
         return kind_named(value["kind"]).load(value, digest_, table)
     refs, hook_refs, models = value.pop("tools"), value.pop("hooks"), value.pop("model")
     sleeptime, merge = value.pop("sleeptime"), value.pop("session_input_callback", None)
+    output = value.pop("output_type", None)
     sleep_model: Model | str = "auto"
     if sleeptime is not None:
         found = _load_model(sleeptime.pop("model"), table)
@@ -135,7 +144,12 @@ def load_agent(text: str, digest_: str, table: FunctionTable) -> Loaded:
         2048 + 4 * len(text),
         cast("Callable[[list[Message], list[Message]], Sequence[Message]]", load(merge, table)) if merge else None,
         parse(agent.conversation.preprocessors, lambda path: load(from_text(path), table)),
+        output=_output(agent.name, output, table),
     )
+
+
+def _output(agent: str, ref: Ref | None, table: FunctionTable) -> OutputType | None:
+    return None if ref is None else OutputType(agent, load(ref, table))
 
 
 def _pack_tool(item: object, table: FunctionTable, descriptions: Mapping[str, str]) -> Ref:

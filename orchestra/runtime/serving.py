@@ -130,6 +130,7 @@ class Serving:
             cancelled=self.cancelled,
             archive=self._archive(loaded, blocks).of_call,
             open_workspace=partial(self._workspace, loaded),
+            output=loaded.output,
             questions=Questions(request.run_id, request.agent, request.answers, frozenset(request.approved), open=True),
         )
         meta = Meta(agent=request.agent, run=request.run_id, created_at=now)

@@ -16,6 +16,7 @@ from orchestra.core.errors import (
     LimitReached,
     ModelError,
     OrchestraError,
+    OutputError,
     StoreUnavailable,
 )
 from orchestra.core.events import ModelReplied, TextDelta
@@ -79,6 +80,7 @@ class Turn:
 
     def __init__(self, context: TurnContext, journal: Journal, run_tools: RunTools) -> None:
         self.context, self._journal, self._run_tools = context, journal, run_tools
+        self._misfits = 0
 
     async def work(self) -> Outcome:
         """Model calls and tools until the model is finished. Never raises but ``Fenced`` and what stops the host."""
@@ -132,7 +134,13 @@ class Turn:
             message = self._stamped(reply.message)
             context.messages.append(message)
             if not message.tool_calls:
-                return message.text
+                if context.output is None:
+                    return message.text
+                try:
+                    return context.output.parsed(message.text)
+                except ValueError as problem:
+                    await self._ask_again(position, reply, str(problem))
+                continue
             limit = context.limits.tool_calls
             if limit is not None and context.usage.tool_calls + len(message.tool_calls) > limit:
                 raise LimitReached("tool_calls", limit)
@@ -180,6 +188,20 @@ class Turn:
         context.tell(ModelReplied, call_number=position, usage=reply.usage, model=reply.model)
         return reply
 
+    async def _ask_again(self, position: int, reply: ModelReply, problem: str) -> None:
+        """Ask once more for an answer that does not fit the output type. Raises :class:`OutputError` after that."""
+        if self._misfits:
+            raise OutputError(self.context.request.agent, problem)
+        self._misfits += 1
+        # Kept like a reply with calls, so that a host that goes on from here asks again at the same place.
+        if self._journal.known(f"m:{position}") is None:
+            await self._journal.write(f"m:{position}", dumps(self._entry(reply)))
+        text = (
+            f"That does not fit the schema of the answer: {problem}. Answer again, with nothing but JSON that fits it."
+        )
+        message = Message("user", text)
+        self.context.messages.append(self._stamped(replace(message, meta=Meta(synthetic=True))))
+
     def _entry(self, reply: ModelReply) -> dict[str, Json]:
         entry = reply.to_json()
         if decided := self.context.prompt.journaled():
@@ -223,7 +245,8 @@ class Turn:
         context = self.context
         kept = after_replies(context.request.conversation, context.replies)
         fresh = unsent(context.messages) if kept is not None and context.replies else None
-        return replace(context.prompt.request(context, unsent=fresh), conversation=kept)
+        schema = None if context.output is None else context.output.schema
+        return replace(context.prompt.request(context, unsent=fresh), conversation=kept, output_schema=schema)
 
     def _stamped(self, message: Message) -> Message:
         request = self.context.request

@@ -17,6 +17,7 @@ from orchestra.runtime.hooks import Hooks
 from orchestra.runtime.memory_files import FILE_TOOL
 from orchestra.runtime.memory_tools import EDIT_TOOLS
 from orchestra.runtime.offloads import RETRIEVE_TOOL, Offloads
+from orchestra.runtime.output_type import OutputType
 from orchestra.runtime.prompt import Prompt
 from orchestra.runtime.questions import Questions
 from orchestra.runtime.request import RunRequest
@@ -62,6 +63,7 @@ class TurnContext:
     offloads: Offloads | None = None
     flush: Callable[[], Awaitable[None]] | None = None
     questions: Questions = field(default_factory=Questions)
+    output: OutputType | None = None
 
     def count(self, by_agent: Mapping[str, Usage]) -> None:
         """A child run used this, by agent."""

@@ -24,6 +24,7 @@ from orchestra.core.errors.models import (
     ModelError,
     ModelNotConfigured,
     ModelUnavailable,
+    OutputError,
     ToolError,
 )
 from orchestra.core.errors.root import (
@@ -98,6 +99,7 @@ __all__ = [
     "ModelNotConfigured",
     "ModelUnavailable",
     "OrchestraError",
+    "OutputError",
     "ResumeError",
     "RunFinished",
     "RunNotFound",

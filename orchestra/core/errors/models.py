@@ -63,6 +63,18 @@ class ContextWindowTooSmall(ModelError):
         )
 
 
+class OutputError(OrchestraError):
+    """An answer does not fit the agent's ``output_type``, also when asked again. Data: ``agent``, ``problem``."""
+
+    def __init__(self, agent: str, problem: str) -> None:
+        super().__init__(agent, problem)
+        self.agent, self.problem = agent, problem
+
+    def message(self) -> str:
+        """Says what does not fit."""
+        return f"the answer of {self.agent!r} does not fit its output_type: {self.problem}"
+
+
 class ToolError(OrchestraError):
     """What a tool raises to give the model an error result with exactly this text."""
 
