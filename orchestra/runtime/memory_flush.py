@@ -105,6 +105,8 @@ class MemoryFlush:
             prompt.decided = replace(prompt.decided, flushed=flushed, failures=failures)
             version = f"flush {self.context.request.run_id}"  # see flush.lua
             self.cached.record = replace(self.cached.record, version=version, flushed=flushed, failures=failures)
+            # Also for a turn that is not committed now, since it waits for an answer.
+            self.cached.decided = replace(self.cached.decided, flushed=flushed, failures=failures)
         calls = turn.context.usage.tool_calls
         if done:
             self._tell("yes", f"done, {calls} tool calls{_said(outcome)}", tokens)
