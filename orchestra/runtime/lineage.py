@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import cast
 
+from orchestra.core.jsontext import Json
 from orchestra.core.pickling import by_constructor
 
 
@@ -26,6 +29,16 @@ class Lineage:
     home: str = ""
     keep: float | None = None
     ttl: float | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """All fields."""
+        return {**asdict(self), "callers": list(self.callers)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> Lineage:
+        """The inverse of :meth:`to_json`."""
+        fields = {**value, "callers": tuple(cast("Sequence[str]", value["callers"]))}
+        return cls(**fields)  # type: ignore[arg-type]
 
     @property
     def life(self) -> float | None:

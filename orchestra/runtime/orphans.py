@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from orchestra.core.errors import OrchestraError
-from orchestra.runtime.resuming import stored_request
+from orchestra.runtime.resuming import ending, stored_request
 from orchestra.store.run_store import RunStore, StoredRun
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ class OrphanWatch:
 
     Orphaned is a run whose host is dead, and one of this very host that it does not serve: the server was away too
     long, the caller got that error and did not come again. A living caller sends its run again by itself, so an orphan
-    is left alone for ``grace`` seconds. (A child run for ever: the run above it sends it again.) Two hosts (or a host
-    and a late caller) that take the same run up at once: the lease lets one in, the other gets the stored result.
+    is left alone for ``grace`` seconds. A child run is left alone for as long as there is the run above it, which sends
+    it again; after that it is ended. Two hosts (or a host and a late caller) that take the same run up at once: the
+    lease lets one in, the other gets the stored result.
 
     A run that came with an ``invocation_state`` cannot be done without it: it is ``interrupted`` until it is resumed.
     So is one that cannot be done at all (its agent is gone, say), with the error's name as reason.
@@ -59,7 +60,8 @@ class OrphanWatch:
         alive = set(await self._host.hosts.alive()) - {self._host.id}
         live = await self._runs.live()
         served, now = {*self._host.active, *self._doing}, time.monotonic()
-        lost = (run for run in live if run.status == "running" and run.host not in alive and not run.parent)
+        ids = {run.run_id for run in live}
+        lost = (run for run in live if run.status == "running" and run.host not in alive and run.parent not in ids)
         orphans = [run for run in lost if run.run_id not in served]
         self._seen = {run.run_id: self._seen.get(run.run_id, now) for run in orphans}
         return [run for run in orphans if now - self._seen[run.run_id] >= self._grace]
@@ -67,7 +69,9 @@ class OrphanWatch:
     async def _do(self, run: StoredRun) -> None:
         self._doing.add(run.run_id)
         try:
-            if run.needs_invocation_state:
+            if run.parent:
+                await self._host.run(ending(run, "cancelled"))
+            elif run.needs_invocation_state:
                 await self._runs.interrupt(run, NEEDS_STATE, self._host.id)
             else:
                 await self._host.run(stored_request(run))

@@ -88,6 +88,8 @@ class RunRequest:
         kept: dict[str, Json] = {"conversation": self.conversation.to_json()} if self.conversation else {}
         if shape is not None:
             kept["shape"] = dict(shape)
+        if self.lineage is not None:
+            kept["lineage"] = self.lineage.to_json()
         return dumps({"messages": [message.to_json() for message in self.input], "limits": limits, **kept})
 
     @classmethod
@@ -97,6 +99,7 @@ class RunRequest:
         messages: object = value["messages"]
         limits = value["limits"]
         kept: Mapping[str, Json] | None = value.get("conversation")  # type: ignore[assignment]
+        lineage: Mapping[str, Json] | None = value.get("lineage")  # type: ignore[assignment]
         return cls(
             run_id=run_id,
             agent=agent,
@@ -105,4 +108,5 @@ class RunRequest:
             user_id=user_id,
             limits=None if limits is None else Limits.model_validate(limits),
             conversation=None if kept is None else ServerConversation.from_json(kept),
+            lineage=None if lineage is None else Lineage.from_json(lineage),
         )

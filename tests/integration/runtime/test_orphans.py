@@ -10,6 +10,7 @@ import pytest
 from orchestra import Agent, ToolContext, tool
 from orchestra.core.errors import InputError, RunNotFound
 from orchestra.runtime.orphans import OrphanWatch
+from orchestra.runtime.resuming import ending
 from orchestra.store.connection import Store
 from orchestra.store.run_store import RunStore
 from orchestra.testing import ScriptedModel, call, reply
@@ -81,3 +82,27 @@ async def test_a_run_that_nobody_started_cannot_be_resumed(machines: Machines) -
     client = await machines.client()
     with pytest.raises(RunNotFound, match="nobody"):
         await client.resume("nobody")
+
+
+async def test_a_child_run_waits_for_its_parent_and_is_ended_when_that_has_ended(machines: Machines) -> None:
+    first = await machines.host("primary-0")
+    client = machines.client_of(first)
+    child = Agent(name="a", model=ScriptedModel([reply(calls=[call("stuck")]), reply("done")]), tools=(stuck,))
+    boss = Agent(name="boss", model=ScriptedModel([reply(calls=[call("a", input="x")])]), tools=(child.as_tool(),))
+    await client.register(boss)
+    running = asyncio.create_task(client.run("boss", "hello", session_id="s", run_id="r"))
+    paused.append(running)
+    keys = machines.store.keys
+    async with asyncio.timeout(5):
+        while "j:m:0" not in await machines.store.fields(keys.run("r.0.0")):
+            await asyncio.sleep(0)
+    await first.hosts.leave(first.id)
+    second = await machines.host("primary-1")
+    watch = OrphanWatch(second, grace=0)
+    assert "r.0.0" not in {run.run_id for run in await watch._found()}  # its parent is there, and is the orphan
+    await second.run(
+        ending(next(run for run in await RunStore(machines.store).live() if run.run_id == "r"), "cancelled")
+    )
+    assert await watch.once() == ["r.0.0"]
+    assert await RunStore(machines.store).live() == []
+    assert await RunStore(machines.store).answer("r.0.0") is not None
