@@ -9,7 +9,7 @@ from importlib import resources
 
 import pytest
 
-from orchestra import Agent, Approve, Block, Sleeptime, ToolContext, tool
+from orchestra import Agent, Approve, Block, Graph, Sleeptime, ToolContext, tool
 from orchestra.core.model import ModelReply, ModelRequest
 from orchestra.memory.ended_sessions import forget_ended
 from orchestra.runtime.client import Client
@@ -17,6 +17,7 @@ from orchestra.store.connection import Store
 from orchestra.store.context_store import ContextStore, NewSummary
 from orchestra.store.pass_store import PassStore
 from orchestra.store.passage_store import PassageStore
+from orchestra.store.thread_store import ThreadStore
 from orchestra.store.vector_sets import VectorSets
 from orchestra.testing import FunctionModel, ScriptedModel, call, reply
 from tests.hosts import Machines
@@ -42,6 +43,20 @@ def cluster() -> Iterator[Cluster]:
     made = Cluster(path)
     yield made
     made.stop()
+
+
+async def runs_below_runs(runtime: Client) -> None:
+    """A graph with an agent that calls another one, its threads, and their end with the session."""
+    kid = Agent(name="kid", model=ScriptedModel([reply("ok")]))
+    boss = Agent(
+        name="boss", model=ScriptedModel([reply(calls=[call("kid", input="x")]), reply("ok")]), tools=(kid.as_tool(),)
+    )
+    await runtime.register(Graph("g", nodes={"a": boss, "f": lambda text: 1}, edges=[("a", "f")]))
+    result = await runtime.run("g", "go", session_id="s")
+    assert result.status == "completed", result.error
+    assert len(await ThreadStore(runtime.store).children("g|s")) == 4  # each with the branch that keeps its state
+    await (await runtime.session("s", "g").open()).clear_session()
+    assert await ThreadStore(runtime.store).children("g|s") == []
 
 
 async def work(runtime: Client) -> None:
@@ -151,6 +166,7 @@ async def in_namespace(url: str, name: str, used: set[str]) -> None:
         host = await machines.host()
         await machines.worker(host)
         await work(machines.client_of(host))
+        await runs_below_runs(machines.client_of(host))
         await store.read("ZADD", store.keys.due, 0, "b|s")
         await until("the pass of an agent without a definition is dropped", gone)
     finally:
