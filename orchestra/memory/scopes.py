@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import cast
 
 from orchestra.core.blocks import Block, Scope
@@ -46,6 +47,7 @@ def owner_of(scope: Scope, label: str, place: Place) -> str:
     return owner
 
 
+@lru_cache(maxsize=4096)
 def scoped_id(scope: Scope, label: str, owner: str) -> str:
     """The id of a scoped block: derived, so two hosts that make it at once make one."""
     return f"{label}-{derived_id('block', scope, label, owner)}"

@@ -41,7 +41,8 @@ class RunBlocks:
         for block in blocks:
             known = self.shown.get(block.id)
             if known is None or block.born != known.born or block.version >= known.version:
-                self.shown[block.id] = block.model_copy(update={"access": self.access.get(block.id, "write")})
+                access = self.access.get(block.id, "write")
+                self.shown[block.id] = block if block.access == access else block.model_copy(update={"access": access})
 
     @property
     def ordered(self) -> list[BlockView]:

@@ -182,7 +182,7 @@ class Serving:
 def _tightest(agent: Limits, run: Limits | None, left: Limits | None) -> Limits:
     """Limits of the run where it names any, else those of the agent; never more than is left of those above it."""
     given = {} if run is None else {name: getattr(run, name) for name in run.model_fields_set}
-    limits = agent.model_copy(update=given)
+    limits = agent.model_copy(update=given) if given else agent
     for name in () if left is None else left.model_fields_set:
         both = [value for value in (getattr(limits, name), getattr(left, name)) if value is not None]
         limits = limits.model_copy(update={name: min(both, default=None)})

@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TypeAlias, cast
 
+import hiredis
 from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 
@@ -62,6 +64,7 @@ class Store:
             retry=Retry(ExponentialBackoff(cap=0.5, base=0.01), int(patience / 0.5) + 6),
             retry_on_error=[exceptions.ConnectionError, exceptions.TimeoutError],
         )
+        pool.connection_class = _packing(pool.connection_class)
         self.answer_seconds, self._seconds = answer_seconds, patience + answer_seconds
         self.redis: Redis = Redis(connection_pool=pool)
         self.commands = 0
@@ -117,11 +120,12 @@ class Store:
         """Call one script. Its answer is an array whose first item is the status."""
         made = script(name)
         self.commands += 1
-        async with self.answered():
-            try:
-                answer = await self.redis.evalsha(made.sha, len(keys), *keys, *arguments)
-            except exceptions.NoScriptError:
-                answer = await self.redis.eval(made.text, len(keys), *keys, *arguments)
+        with self.typed():
+            async with asyncio.timeout(self._seconds):
+                try:
+                    answer = await self.redis.evalsha(made.sha, len(keys), *keys, *arguments)
+                except exceptions.NoScriptError:
+                    answer = await self.redis.eval(made.text, len(keys), *keys, *arguments)
         return cast("Answer", answer)
 
     async def read(self, command: str, *arguments: str | int | float | bytes) -> object:
@@ -179,6 +183,19 @@ class Store:
         if isinstance(schema, str) and int(schema) > SCHEMA:
             problem = f"its data has schema {schema}, this version knows {SCHEMA}; use a newer orchestra-runtime"
             raise StoreIncompatible(self.address, problem)
+
+
+def _packing(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+    """The same kind of connection, with commands put together by hiredis: in Python that is a tenth of a turn."""
+
+    class Packing(kind):  # type: ignore[misc, valid-type]
+        def pack_command(self, *args: str | int | float | bytes) -> list[bytes]:
+            name = args[0]
+            if not isinstance(name, str) or " " in name:
+                return super().pack_command(*args)  # type: ignore[no-any-return]
+            return [hiredis.pack_command(args)]  # type: ignore[arg-type]
+
+    return Packing
 
 
 def pairs(flat: object) -> dict[str, str]:
