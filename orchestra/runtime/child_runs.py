@@ -84,7 +84,11 @@ class ChildRuns:
         if carried is not None:
             request = replace(request, carried=cast("Mapping[str, str]", carried["journal"]))
         emit = self.context.emit if self.listened else None
-        result = await self.host.children.run_child(request, self.invocation_state, emit)
+        try:
+            result = await self.host.children.run_child(request, self.invocation_state, emit)
+        except asyncio.CancelledError as gone:
+            self.context.count(getattr(gone, "used", {}))  # of a child on this host; another one keeps it to itself
+            raise
         if memory != "fresh" and request.session_id is None:
             self.heard[place] = [*request.history, *result.messages]
         return result

@@ -174,9 +174,10 @@ class Host:
             async with self._in_order(request), nullcontext() if child else self._places:
                 serving.queued = None
                 return await serving.run()
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as gone:
             if serving.withdrawn and asyncio.current_task().uncancel() == 0:  # type: ignore[union-attr]
                 return serving.not_begun()
+            gone.used = serving.used  # type: ignore[attr-defined]  # for the run above, which counts it
             raise
         finally:
             self._pending -= not child

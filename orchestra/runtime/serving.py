@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from orchestra.core.agent import Limits
 from orchestra.core.errors import InputError, OrchestraError
 from orchestra.core.events import RunEvent
 from orchestra.core.messages import Meta
+from orchestra.core.model import Usage
 from orchestra.core.result import RunResult
 from orchestra.core.workspaces import workspace_folder
 from orchestra.memory.state import StateValues
@@ -69,6 +70,11 @@ class Serving:
             self._context.cancelled = True
         if self._work is not None:
             self._work.cancel()
+
+    @property
+    def used(self) -> Mapping[str, Usage]:
+        """What the run has used so far, by agent."""
+        return {} if self._context is None else self._context.usage_by_agent
 
     async def run(self) -> RunResult:
         """Serve it. Raises what concerns the call (unknown agent, busy session); how the turn went is in the result."""

@@ -99,6 +99,7 @@ async def test_p37_cancelling_the_parent_cancels_the_child(runtime: Runtime) -> 
     result = await running
     assert result.status == "cancelled"
     assert ended.is_set()
+    assert result.usage_by_agent["child"].model_calls == 1  # what it had used by then
     threads = ThreadStore(runtime.store)
     log = await threads.entries(thread_name("child", "s", branch_of("r.0.0")))
     assert '"aborted":true' in log[-1]

@@ -233,3 +233,27 @@ async def test_a_run_that_failed_can_be_followed_by_one_that_completes(runtime: 
     assert [(m.role, m.meta.aborted) for m in log] == [("user", True)]  # type: ignore[attr-defined]
     fixed = await run(runtime, Swarm("desk", agents=[says("a")]))
     assert (fixed.status, fixed.output, fixed.turn) == ("completed", "A", 1)
+
+
+async def test_without_a_journal_a_lost_run_starts_again_and_what_ended_below_it_is_remembered(
+    machines: Machines,
+) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: ModelRequest) -> ModelReply:
+        begun.set()
+        await go.wait()
+        return reply("SLOW")
+
+    nodes = {"first": (first := says("first")), "slow": Agent(name="slow", model=FunctionModel(slow))}
+    graph = Graph("g", nodes=nodes, edges=[("first", "slow")], persistence="turn")
+    second, lost = await taken_over(machines, graph, begun)
+    running = asyncio.ensure_future(second.run("g", "the task", session_id="s", run_id="r"))
+    await begun.wait()
+    go.set()
+    result = await running
+    await asyncio.gather(lost, return_exceptions=True)
+    assert (result.status, result.output, result.node_history) == ("completed", "SLOW", ("first", "slow"))
+    assert len(asked(first)) == 1
+    entries = await machines.store.fields(machines.store.keys.run("r"))
+    assert not [name for name in entries if name.startswith("j:")]
