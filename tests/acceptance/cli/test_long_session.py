@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
 from tests.acceptance.cli.orchestra_command import ROOT, Command
+from tests.waiting import until
 
 SCENARIO = ROOT / "configs/scenarios/long_session.yaml"
 
@@ -40,3 +45,25 @@ def test_a_session_that_is_not_there(orchestra: Command) -> None:
     done = orchestra("context", "nobody")
     assert done.code == 2
     assert "nobody" in done.err
+
+
+@pytest.mark.parametrize("place", ["compaction.summarised", "compaction.recorded"])
+def test_killed_around_a_record_the_next_start_goes_on_and_forgets_nothing(orchestra: Command, place: str) -> None:
+    """SIGKILL between the summary and its record, and just after it: one record or none, and the play goes on."""
+    mark = orchestra.folder / "reached"
+    orchestra.variables["ORCHESTRA_FAILPOINT"] = f"{place}@{mark}"
+    process = orchestra.start("run", SCENARIO, "--inline", "--json")
+    asyncio.run(until("a summary is made", lambda: mark.exists() and mark.read_text().endswith("\n"), seconds=60))
+    process.kill()
+    process.communicate(timeout=30)
+    del orchestra.variables["ORCHESTRA_FAILPOINT"]
+    before = orchestra("context", "port-authority", "--json").json
+    assert before["cycle"] == (1 if place == "compaction.recorded" else 0)
+    done = orchestra("run", SCENARIO, "--inline", "--json")
+    assert done.code == 0, done.err
+    assert done.json["played"] == "rest"
+    assert "Albatros" in done.json["turns"][-1]["output"]
+    assert done.json["context"]["largest_tokens"] <= 24_000
+    said = orchestra("sessions", "show", "port-authority", "--json").json["messages"]
+    users = [message for message in said if message["role"] == "user"]
+    assert len(users) == 240
