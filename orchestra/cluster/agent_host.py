@@ -31,6 +31,7 @@ from orchestra.memory.search.archive import index_on
 from orchestra.runtime.child_tool import ChildTool
 from orchestra.runtime.definition import load_agent
 from orchestra.runtime.host import Host
+from orchestra.runtime.turn_context import CancelMode
 from orchestra.sleeptime.worker import SleepWorker
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import DefinitionStore
@@ -212,12 +213,12 @@ class AgentHost:
     # --- from here on: any thread ----------------------------------------------------------------------------------
 
     @ray.method(concurrency_group="control")  # type: ignore[untyped-decorator]
-    async def cancel(self, run_id: str) -> bool:
-        """Stop a run at its next await; whether it is served here."""
+    async def cancel(self, run_id: str, mode: CancelMode = "now") -> bool:
+        """Stop a run; whether it is served here."""
         host = self._host
         if host is None or run_id not in host.active:
             return False
-        self._loop.call_soon_threadsafe(host.cancel, run_id)
+        self._loop.call_soon_threadsafe(host.cancel, run_id, mode)
         return True
 
     @ray.method(concurrency_group="control")  # type: ignore[untyped-decorator]

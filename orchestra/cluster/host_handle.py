@@ -178,13 +178,13 @@ class HostHandle:
             patience = min(PING_SECONDS, patience * 1.5)
             await asyncio.sleep(RETURN_PAUSE)
 
-    async def tell(self, method: Literal["cancel", "forget"], argument: str) -> object:
+    async def tell(self, method: Literal["cancel", "forget"], *arguments: str) -> object:
         """The answer of a short call, or ``None`` when there is none: it is down, or does not answer in time."""
         if not self.up.is_set():
             return None
         try:
             async with asyncio.timeout(PING_SECONDS):
-                return cast("object", await getattr(self.actor, method).remote(argument))
+                return cast("object", await getattr(self.actor, method).remote(*arguments))
         except (TimeoutError, RayError):
             return None
 

@@ -23,6 +23,7 @@ from orchestra.core.events import RunEnded, RunEvent, RunStarted
 from orchestra.core.result import RunResult
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.sealed import Sealed
+from orchestra.runtime.turn_context import CancelMode
 from orchestra.store.host_store import HostStore
 
 PATIENCE_SECONDS = 60.0
@@ -144,9 +145,9 @@ class RayDispatcher:
             except HostLost as lost:
                 await route.lost(handle, lost)
 
-    async def cancel(self, run_id: str) -> bool:
+    async def cancel(self, run_id: str, mode: CancelMode = "now") -> bool:
         """Stop a run; whether a host serves it. All hosts are asked, since any program may have started the run."""
-        answers = await asyncio.gather(*(handle.tell("cancel", run_id) for handle in self._primary.values()))
+        answers = await asyncio.gather(*(handle.tell("cancel", run_id, mode) for handle in self._primary.values()))
         return any(answer is True for answer in answers)
 
     # --- more than the protocol -----------------------------------------------------------------------------------

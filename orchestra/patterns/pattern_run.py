@@ -95,6 +95,7 @@ class PatternRun(Turn):
             execution_timeout=pattern.execution_timeout,
             approval=self._approval,
             emit=self._tell,
+            finish=self.context.finishing,
             fatal=(Fenced, StoreUnavailable, LimitReached, DefinitionChanged),
         )
         return self._found.output

@@ -40,6 +40,7 @@ from orchestra.runtime.request import RunRequest
 from orchestra.runtime.resuming import ending, prepared
 from orchestra.runtime.sealed import Sealed
 from orchestra.runtime.server_conversation import asked_for
+from orchestra.runtime.turn_context import CancelMode
 from orchestra.store.closing_store import ClosingStore
 from orchestra.store.connection import Store
 from orchestra.store.definition_store import DefinitionStore
@@ -346,12 +347,14 @@ class Client:
             ):
                 await asyncio.sleep(DRAIN_SECONDS)
 
-    async def cancel(self, run_id: str) -> bool:
-        """Stop a run at its next await; the log stays valid. False when no host serves it and it does not wait.
+    async def cancel(self, run_id: str, mode: CancelMode = "now") -> bool:
+        """Stop a run; the log stays valid. False when no host serves it and it does not wait.
 
+        ``now`` stops it at its next await; ``after_step`` lets what runs (tools, a model call, nodes) end first, and
+        nothing new starts. A run that gives its answer in that step is completed.
         One that waits for an answer ends: what it asked for did not run, and its session is free.
         """
-        if await self.dispatcher.cancel(run_id):
+        if await self.dispatcher.cancel(run_id, mode):
             return True
         run = await RunStore(self.store).get(run_id)
         if run is None or run.status != "interrupted" or run.parent:

@@ -12,6 +12,7 @@ from orchestra.core.result import RunResult
 from orchestra.runtime.host import Host
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.sealed import Sealed
+from orchestra.runtime.turn_context import CancelMode
 
 T = TypeVar("T")
 
@@ -25,7 +26,7 @@ class Dispatcher(Protocol):
     def stream(self, request: RunRequest, invocation_state: Sealed | None) -> AsyncIterator[RunEvent]:
         """The turn's events, :class:`RunEnded` last. Closing the iterator cancels the turn."""
 
-    async def cancel(self, run_id: str) -> bool:
+    async def cancel(self, run_id: str, mode: CancelMode = "now") -> bool:
         """Stop a run; whether a host serves it."""
 
 
@@ -45,9 +46,9 @@ class InlineDispatcher:
             async for event in events:
                 yield _copied(event)
 
-    async def cancel(self, run_id: str) -> bool:
+    async def cancel(self, run_id: str, mode: CancelMode = "now") -> bool:
         """Stop a run."""
-        return self.host.cancel(run_id)
+        return self.host.cancel(run_id, mode)
 
 
 def _copied(value: T) -> T:

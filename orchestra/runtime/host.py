@@ -24,7 +24,7 @@ from orchestra.runtime.request import RunRequest
 from orchestra.runtime.resources import Resources
 from orchestra.runtime.sealed import Sealed
 from orchestra.runtime.serving import Serving
-from orchestra.runtime.turn_context import Emit
+from orchestra.runtime.turn_context import CancelMode, Emit
 from orchestra.store.block_store import BlockStore
 from orchestra.store.connection import Store
 from orchestra.store.host_store import HostStore
@@ -147,15 +147,15 @@ class Host:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def cancel(self, run_id: str) -> bool:
-        """Stop a run at its next await; whether it is served here. The log stays valid.
+    def cancel(self, run_id: str, mode: CancelMode = "now") -> bool:
+        """Stop a run; whether it is served here. The log stays valid.
 
         One that waits for its session ends at once and leaves nothing.
         """
         serving = self._turns.get(run_id)
         if serving is None:
             return False
-        serving.cancel()
+        serving.cancel(mode)
         return True
 
     def serving_of(self, run_id: str) -> Serving | None:

@@ -36,7 +36,7 @@ from orchestra.runtime.sealed import Sealed
 from orchestra.runtime.session_turn import SessionTurn
 from orchestra.runtime.tool_calls import ToolCalls, notify_edits
 from orchestra.runtime.turn import Outcome, Turn, Work
-from orchestra.runtime.turn_context import TurnContext, tools_for
+from orchestra.runtime.turn_context import CancelMode, TurnContext, tools_for
 
 if TYPE_CHECKING:
     from orchestra.runtime.host import Host
@@ -60,8 +60,11 @@ class Serving:
         self.queued = asyncio.current_task()  # until it is this run's turn on this host
         self.withdrawn = False
 
-    def cancel(self) -> None:
-        """Stop at the next await; the turn is committed as aborted, or, when it has not begun, not at all."""
+    def cancel(self, mode: CancelMode = "now") -> None:
+        """Stop it; the turn is committed as aborted, or, when it has not begun, not at all."""
+        if mode == "after_step" and self._work is not None and self._context is not None:
+            self._context.finishing.set()
+            return
         self.cancelled = True
         if self.queued is not None and not self.withdrawn:
             self.withdrawn = True

@@ -45,7 +45,7 @@ class Outcome:
 
 
 class _Over(Exception):
-    """A run that is only to be ended has no more that is known."""
+    """A run that is only to be ended has no more that is known; or one that is being cancelled has ended its step."""
 
 
 class RunTools(Protocol):
@@ -94,7 +94,7 @@ class Turn:
         except Interrupt as asked:
             return Outcome("interrupted", "interrupt", str(asked), interrupts=asked.interrupts)
         except _Over:
-            return Outcome("cancelled", context.request.ending)
+            return Outcome("cancelled", context.request.ending or "cancelled")
         except LimitReached as reached:
             return Outcome("limit", reached.limit, str(reached))
         except TimeoutError:
@@ -126,7 +126,7 @@ class Turn:
             if context.cancelled:
                 raise asyncio.CancelledError
             position = len(context.replies)
-            if context.request.ending and self._journal.known(f"m:{position}") is None:
+            if context.finishing.is_set() or (context.request.ending and self._journal.known(f"m:{position}") is None):
                 raise _Over
             self._check_limits()
             reply = await self._reply(position)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from orchestra.core.agent import Limits
 from orchestra.core.events import ContextDecided, RunEvent
@@ -25,6 +27,8 @@ from orchestra.runtime.run_archive import ToolArchive
 from orchestra.runtime.run_blocks import RunBlocks
 from orchestra.runtime.tool import Tool
 
+CancelMode: TypeAlias = Literal["now", "after_step"]
+"""now: at the next await. after_step: what runs (a model call, tools, nodes) ends first, and is kept."""
 Emit = Callable[[RunEvent], None]
 SQUEEZE = 0.75  # an estimate may be off by a third for code and tables
 
@@ -64,6 +68,7 @@ class TurnContext:
     flush: Callable[[], Awaitable[None]] | None = None
     questions: Questions = field(default_factory=Questions)
     output: OutputType | None = None
+    finishing: asyncio.Event = field(default_factory=asyncio.Event)
 
     def count(self, by_agent: Mapping[str, Usage]) -> None:
         """A child run used this, by agent."""
