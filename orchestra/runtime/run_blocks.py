@@ -18,8 +18,8 @@ Notify = Callable[[BlockView, int, str], None]
 class RunBlocks:
     """Blocks by id, in prompt order, each with this agent's access. Owner: the turn; each journal entry refreshes them.
 
-    With ``draft`` (the token of a pass) it is the pass's private copies that are edited. ``memo_field`` begins the names
-    of what is remembered with the run: a memory flush has other ones than the turn.
+    With ``draft`` (the token of a pass) it is the pass's private copies that are edited. ``memo_field`` begins the
+    names of what is remembered with the run: a memory flush has other ones than the turn.
     """
 
     store: BlockStore
