@@ -257,3 +257,30 @@ async def test_a_child_run_is_resumed_by_its_parent_only(machines: Machines) -> 
         await client.resume("r.0.0")
     await client.cancel("r")
     await running
+
+
+async def test_a_child_that_had_ended_is_not_run_again_by_a_parent_that_is_taken_over(machines: Machines) -> None:
+    calls: list[str] = []
+    begun, held = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: ModelRequest) -> ModelReply:
+        calls.append(request.messages[-1].text)
+        return reply("from the child")
+
+    class Holding:
+        async def after_tool(self, context: object, called: object, content: str) -> None:
+            if not begun.is_set():
+                begun.set()  # the child is stored, and its parent has not noted the answer yet
+                await held.wait()
+
+    first, second = await machines.client("primary-0"), await machines.client("primary-1")
+    await first.register(boss(Agent(name="child", model=FunctionModel(answer)), hooks=(Holding(),)))
+    lost = asyncio.ensure_future(first.run("boss", "go", session_id="s", run_id="r"))
+    await begun.wait()
+    await machines.hosts[0].hosts.leave(machines.hosts[0].id)
+    result = await second.run("boss", "go", session_id="s", run_id="r")
+    held.set()
+    assert result.messages[2].text == "from the child"
+    assert calls == ["q0"]
+    assert result.usage_by_agent["child"].model_calls == 1
+    await asyncio.gather(lost, return_exceptions=True)
