@@ -41,7 +41,8 @@ def experiment_path(name: str) -> Path:
     Raises :class:`InputError` for a bare name that is neither.
     """
     path = Path(name)
-    if path.exists() or path.suffix or len(path.parts) > 1:
+    # Not a folder: results of `quick` are often in a folder of that name.
+    if path.is_file() or path.suffix or len(path.parts) > 1:
         return path
     known = {file.stem: file for file in sorted((shipped("configs") / "experiments").glob("*.yaml"))}
     if name not in known:
