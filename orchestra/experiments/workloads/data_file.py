@@ -105,6 +105,10 @@ def _parsed(source: str, file: str, line: int) -> Item:
     except json.JSONDecodeError as error:
         hint = f"At column {error.colno}"
         raise ConfigError(f"this is not JSON: {error.msg}", file, line + error.lineno - 1, None, hint) from None
+    except RecursionError:
+        raise ConfigError("lists or objects are nested too deep", file, line) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise ConfigError(f"a value cannot be read: {error}", file, line) from None
 
 
 def _offset(source: str, path: KeyPath) -> int:

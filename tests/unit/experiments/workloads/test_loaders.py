@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -182,6 +184,15 @@ class TestLettaWorlds:
         assert [question.until for question in dialogue.questions if question.kind == "first"] == [3, 4]
 
 
+@pytest.fixture
+def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
 class TestTranscripts:
     def test_a_folder_of_conversations(self, tmp_path: Path) -> None:
         said: list[Json] = [
@@ -195,8 +206,32 @@ class TestTranscripts:
         lines(tmp_path / "a.jsonl", *said[1:2])
         a, b = load_transcripts(tmp_path)
         assert (a.case, a.turns) == ("a", 1)
-        assert [(one.turn, one.at) for one in b.utterances] == [(1, 0), (1, 1_774_951_200), (1, 1_774_951_260), (2, 0)]
+        assert [(one.turn, one.at) for one in b.utterances] == [
+            (1, 1_774_951_200),
+            (1, 1_774_951_200),
+            (1, 1_774_951_260),
+            (2, 1_774_951_260),
+        ]
         assert b.defects == {"messages of other roles, left out": 1}
+
+    def test_messages_without_a_time_make_no_pause(self, tmp_path: Path) -> None:
+        # Every other message tells its time, as in the documentation.
+        said: list[Json] = []
+        for minute in range(3):
+            said.append({"role": "user", "content": "Hello.", "timestamp": f"2026-03-31T10:0{minute}:00"})
+            said.append({"role": "assistant", "content": "Hello."})
+        (dialogue,) = load_transcripts(lines(tmp_path / "a.jsonl", *said))
+        times = [one.at for one in dialogue.utterances]
+        assert [later - one for one, later in pairwise(times)] == [0, 60, 0, 60, 0]
+
+    @pytest.mark.usefixtures("_in_tokyo")
+    def test_times_without_a_zone_are_utc(self, tmp_path: Path) -> None:
+        said: list[Json] = [
+            {"role": "user", "content": "Hello.", "timestamp": text}
+            for text in ("2026-03-31T10:00:00", "2026-03-31T12:00:00+02:00", "2026-03-31T10:00:00Z")
+        ]
+        (dialogue,) = load_transcripts(lines(tmp_path / "a.jsonl", *said))
+        assert [one.at for one in dialogue.utterances] == [1_774_951_200] * 3
 
 
 Load = Callable[[Path], tuple[Dialogue, ...]]
@@ -209,6 +244,11 @@ Load = Callable[[Path], tuple[Dialogue, ...]]
         (load_transcripts, '{"role": "user", "content": 7}', 1, "content"),
         (load_transcripts, '{"role": "user", "content": "a", "timestamp": "soon"}', 1, "timestamp"),
         (load_transcripts, '{"role": "user", "content": "a"}\n{"role": "user"', 2, None),
+        (load_transcripts, '{"role": "user", "content": "a", "timestamp": 1e999}', 1, "timestamp"),
+        (load_transcripts, '{"role": "user", "content": "a", "timestamp": NaN}', 1, "timestamp"),
+        (load_transcripts, '{"role": "user", "content": "a", "timestamp": 1774951200000}', 1, "timestamp"),
+        (load_transcripts, "\n" + "[" * 100_000, 2, None),
+        (load_transcripts, '{"role": "user", "content": ' + "9" * 5000 + "}", 1, None),
         (load_letta_worlds, json.dumps(world(answer=["oud"])), 1, "answer"),
         (load_letta_worlds, json.dumps(world(supporting_fact_indices=[[0], [9]])), 1, "supporting_fact_indices[1]"),
         (load_longmemeval, '[\n {"question_id": "a",\n  "answer_session_ids": {"x": 1}}\n]', 3,
