@@ -27,7 +27,7 @@ class Workload(BaseModel):
     dataset: Dataset = "generator"
     """Where the conversations come from."""
     name: str = ""
-    """How tables call it; left out: as the data set is called."""
+    """How tables and the files of plots call it; left out: as the data set is called."""
     path: Path | None = None
     """The file or folder of the data set, relative to the experiment file."""
     audit: Path | None = None
@@ -66,6 +66,8 @@ class Workload(BaseModel):
 
     @model_validator(mode="after")
     def _fits(self) -> Workload:
+        if any(not one.isprintable() or one in "/\\:" for one in self.name) or self.name.startswith("."):
+            raise ConfigError("must do as a part of a file's name: without / \\ : and no dot first", field="name")
         if self.dataset != "generator" and self.path is None:
             raise ConfigError(f"the data set {self.dataset} needs a path", field="path", hint="No data is shipped")
         if self.dataset == "generator" and self.filler + self.updates > 1:
@@ -224,6 +226,8 @@ class Experiment(BaseModel):
         for name in ("workloads", "consolidator", "block_limit", "window", "seeds"):
             if not getattr(self, name):
                 raise ConfigError("must have at least 1 entry", field=name)
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ConfigError("the same seed twice would be one dialogue counted as two", field="seeds")
         labels = [workload.label for workload in self.workloads]
         for i, label in enumerate(labels):
             if label in labels[:i]:

@@ -18,7 +18,8 @@ from orchestra.experiments.trial_record import TrialRecord
 from orchestra.runtime.cluster_file import load_cluster
 
 if TYPE_CHECKING:
-    from orchestra.experiments.running import Purse, Trial
+    from orchestra.experiments.running import Trial
+    from orchestra.experiments.spending import Purse
 
 Found: TypeAlias = "tuple[int, TrialRecord]"
 Told: TypeAlias = "queue.SimpleQueue[Found | BaseException | None]"

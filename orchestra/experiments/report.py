@@ -18,7 +18,8 @@ h1{font-size:1.6rem;margin-bottom:.2rem}h2{margin-top:2.6rem;border-top:1px soli
 .note{color:#5b6770}table{border-collapse:collapse;font-size:13px;margin:1rem 0;display:block;overflow-x:auto}
 th,td{padding:.28rem .5rem;text-align:right;border-bottom:1px solid #e6e9ec;white-space:nowrap}
 th:first-child,td:first-child{text-align:left}tr.best td{background:#eef5fb;font-weight:600}
-tr.baseline td{color:#5b6770;font-style:italic}th{color:#5b6770;font-weight:600;vertical-align:bottom;white-space:normal;line-height:1.25}
+tr.baseline td{color:#5b6770;font-style:italic}
+th{color:#5b6770;font-weight:600;vertical-align:bottom;white-space:normal;line-height:1.25}
 .range{color:#7b8794;font-weight:400}.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(30rem,1fr));gap:1rem}
 figure{margin:0}img{width:100%;border:1px solid #e6e9ec}code{background:#f2f4f6;padding:0 .25rem}
 """

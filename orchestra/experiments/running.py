@@ -1,4 +1,4 @@
-"""Running an experiment: plan, trials in parallel, tables, report."""
+"""Running the trials of an experiment: what is to be played, on processes of this machine or on Ray Tune."""
 
 from __future__ import annotations
 
@@ -7,30 +7,20 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from typing import TypeAlias
 
 from orchestra.core.errors import InputError
 from orchestra.experiments.arms import Arm, arms
-from orchestra.experiments.experiment import Experiment, Workload
+from orchestra.experiments.experiment import Experiment
 from orchestra.experiments.results_folder import ResultsFolder
-from orchestra.experiments.silver import with_questions
+from orchestra.experiments.spending import Purse
 from orchestra.experiments.trial import Options, play
 from orchestra.experiments.trial_record import TrialRecord
-from orchestra.experiments.workloads import (
-    Dialogue,
-    generate,
-    load_beam,
-    load_letta_worlds,
-    load_locomo,
-    load_longmemeval,
-    load_transcripts,
-)
+from orchestra.experiments.workloads import Dialogue
 
 #: Tells how many of how many trials are done, and which one has just ended.
 Tell: TypeAlias = Callable[[int, int, str], None]
@@ -52,45 +42,6 @@ class Trial:
     def play(self) -> TrialRecord:
         """Play it here."""
         return play(self.dialogue, self.arm, self.options)
-
-
-def dialogues(experiment: Experiment) -> list[Dialogue]:
-    """All conversations of an experiment.
-
-    Raises:
-        ConfigError: a data file is malformed; names line and field.
-        InputError: a conversation has nothing to ask for.
-    """
-    out: list[Dialogue] = []
-    for workload in experiment.workloads:
-        found = [one for one in _loaded(workload, experiment.seeds) if one.questions]
-        if not found:
-            raise InputError(f"nothing in the workload {workload.label!r} can be asked for: it has no usable question")
-        out.extend(found[: workload.cases])
-    return out
-
-
-def _loaded(workload: Workload, seeds: Sequence[int]) -> Iterable[Dialogue]:
-    name, path = workload.label, workload.path or Path()
-    if workload.dataset == "generator":
-        return (generate(workload.recipe, seed, workload=name) for seed in seeds)
-    if workload.dataset == "locomo":
-        return load_locomo(path, workload=name, audit=workload.audit)
-    if workload.dataset == "longmemeval":
-        return load_longmemeval(path, workload=name)
-    if workload.dataset == "beam":
-        return load_beam(path, workload=name)
-    if workload.dataset == "letta_worlds":
-        return load_letta_worlds(path, workload=name)
-    return (with_questions(one) for one in load_transcripts(path, workload=name))
-
-
-def defects(found: Sequence[Dialogue]) -> dict[str, dict[str, int]]:
-    """By workload, what was wrong with its data and how often."""
-    out: dict[str, Counter[str]] = {}
-    for dialogue in found:
-        out.setdefault(dialogue.workload, Counter()).update(dialogue.defects)
-    return {name: {what: count for what, count in sorted(counts.items()) if count} for name, counts in out.items()}
 
 
 def plan(experiment: Experiment, found: Sequence[Dialogue]) -> list[Trial]:
@@ -127,26 +78,6 @@ def uses_ray(experiment: Experiment) -> bool:
     if experiment.runner == "ray" and not there:
         raise InputError("Ray Tune is not installed: pip install 'orchestra-runtime[tune]', or set runner: local")
     return there and experiment.runner != "local"
-
-
-class Purse:
-    """What the experiment has paid to a provider."""
-
-    def __init__(self, experiment: Experiment, before: Iterable[TrialRecord]) -> None:
-        self._price, self._cap = experiment.prices.sleeptime, experiment.spending.cap
-        self.spent = sum(map(self._of, before))
-
-    @property
-    def empty(self) -> bool:
-        """Whether the cap is reached."""
-        return self.spent >= self._cap
-
-    def pay(self, record: TrialRecord) -> None:
-        """Count a finished trial."""
-        self.spent += self._of(record)
-
-    def _of(self, record: TrialRecord) -> float:
-        return self._price.of(record.cost.spent.input_tokens, record.cost.spent.output_tokens)
 
 
 def _on_processes(

@@ -1,13 +1,14 @@
-"""What an experiment will cost at a provider, before it starts."""
+"""What an experiment will cost at a provider, before it starts, and what it has cost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from orchestra.core.tokens import text_tokens
 from orchestra.experiments.arms import Arm
 from orchestra.experiments.experiment import Experiment
 from orchestra.experiments.trial import Options, play
+from orchestra.experiments.trial_record import TrialRecord
 from orchestra.experiments.workloads import Dialogue
 
 #: A model with tools takes several requests for a pass, and reads the transcript in each.
@@ -40,3 +41,23 @@ def estimate_spending(experiment: Experiment, found: Sequence[Dialogue], all_arm
                 read = whole if arm.memory == "full" else arm.block_limit // 4
                 total += asked * price.of(read, _ANSWER_TOKENS)
     return total
+
+
+class Purse:
+    """What the experiment has paid to a provider."""
+
+    def __init__(self, experiment: Experiment, before: Iterable[TrialRecord]) -> None:
+        self._price, self._cap = experiment.prices.sleeptime, experiment.spending.cap
+        self.spent = sum(map(self._of, before))
+
+    @property
+    def empty(self) -> bool:
+        """Whether the cap is reached."""
+        return self.spent >= self._cap
+
+    def pay(self, record: TrialRecord) -> None:
+        """Count a finished trial."""
+        self.spent += self._of(record)
+
+    def _of(self, record: TrialRecord) -> float:
+        return self._price.of(record.cost.spent.input_tokens, record.cost.spent.output_tokens)

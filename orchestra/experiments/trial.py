@@ -38,7 +38,6 @@ class Options:
     k: int
     model: str
     reader: str
-    budget: float = float("inf")
 
 
 @dataclass(slots=True)

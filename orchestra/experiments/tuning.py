@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from orchestra.core.errors import LimitReached
 from orchestra.core.jsontext import Json, dumps
 from orchestra.experiments.arms import Arm, arms
+from orchestra.experiments.conversations import defects, dialogues
 from orchestra.experiments.experiment import Experiment
 from orchestra.experiments.intervals import Estimate
 from orchestra.experiments.measures import Value, row
@@ -19,7 +21,7 @@ from orchestra.experiments.plots import can_plot, plots
 from orchestra.experiments.recommendation import Recommendation, recommend
 from orchestra.experiments.report import report, shared_writers_report
 from orchestra.experiments.results_folder import ResultsFolder
-from orchestra.experiments.running import Tell, Trial, defects, dialogues, plan, run_trials
+from orchestra.experiments.running import Tell, Trial, plan, run_trials
 from orchestra.experiments.spending import estimate_spending
 from orchestra.experiments.summary import ArmSummary, WorkloadSummary, summarise
 from orchestra.experiments.trial_record import TrialRecord
@@ -56,21 +58,22 @@ def tune(
 
     Raises:
         ConfigError: a data file is malformed; names line and field.
-        InputError: ``out`` holds another experiment.
+        InputError: ``out`` holds another experiment, or another run writes there.
+        OSError: a file cannot be written; names it.
         LimitReached: ``agree`` says no.
     """
     folder = ResultsFolder(out)
     if experiment.shared_writers is not None:
-        folder.open(experiment, resume=resume)
-        return _shared_writers(experiment, folder, tell)
+        with folder.open(experiment, resume=resume):
+            return _shared_writers(experiment, folder, tell)
     found = dialogues(experiment)
     trials = plan(experiment, found)
     money = estimate_spending(experiment, found, arms(experiment))
     if money > experiment.spending.ask_above and not agree(money):
         raise LimitReached("cost", experiment.spending.ask_above)
-    folder.open(experiment, resume=resume)
-    records = run_trials(experiment, trials, folder, tell)
-    return _finish(experiment, folder, trials, records, defects(found))
+    with folder.open(experiment, resume=resume):
+        records = run_trials(experiment, trials, folder, tell)
+        return _finish(experiment, folder, trials, records, defects(found))
 
 
 def _finish(
@@ -85,7 +88,7 @@ def _finish(
     folder.table("results.csv", rows)
     folder.table("timings.csv", [_timing(record) for record in records])
     if importlib.util.find_spec("pyarrow") is not None:
-        _parquet(folder.path / "results.parquet", rows)
+        folder.write("results.parquet", _parquet(rows))
     workloads = summarise(experiment, all_arms, records, rows, faults)
     advice = tuple(recommend(workload, worth=experiment.worth) for workload in workloads)
     notes = [*_notes(experiment, trials, records)]
@@ -158,11 +161,13 @@ def _timing(record: TrialRecord) -> dict[str, Value]:
     return {"workload": record.workload, "case": record.case, "arm": record.arm, "seconds": record.seconds}
 
 
-def _parquet(path: Path, rows: Sequence[Mapping[str, Value]]) -> None:
+def _parquet(rows: Sequence[Mapping[str, Value]]) -> bytes:
     import pyarrow as pa
     from pyarrow import parquet
 
-    parquet.write_table(pa.Table.from_pylist([dict(row) for row in rows]), path)
+    whole = io.BytesIO()
+    parquet.write_table(pa.Table.from_pylist([dict(row) for row in rows]), whole)
+    return whole.getvalue()
 
 
 def _notes(experiment: Experiment, trials: Sequence[Trial], records: Sequence[TrialRecord]) -> list[str]:
