@@ -15,6 +15,8 @@ from orchestra.core.interrupts import APPROVAL, Approve, InterruptView, Reject, 
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.result import RunResult
 
+GIVEN = 800
+"""So many characters of what a node is given are shown."""
 NextLine = Callable[[], Awaitable[str | None]]
 
 
@@ -49,7 +51,11 @@ def answerer() -> Callable[[RunResult], Awaitable[Mapping[str, Response] | None]
 
 
 def question(one: InterruptView) -> str:
-    """What is asked, in one line."""
+    """What is asked: one line, and for a node of a graph what it is given, on lines of their own."""
+    if one.kind == APPROVAL and one.node and not one.tool:
+        given = str(one.arguments.get("input") or "")
+        shown = given if len(given) <= GIVEN else given[:GIVEN] + "…"
+        return "\n".join(text for text in (one.reason or f"{one.node!r} needs an approval", shown) if text)
     where = f"{one.tool}({', '.join(f'{key}={dumps(value)}' for key, value in one.arguments.items())})"
     who = " in ".join(part for part in (one.agent, one.node) if part)
     if one.kind == APPROVAL:

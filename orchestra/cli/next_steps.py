@@ -48,6 +48,11 @@ def next_steps(
         )
     else:
         steps.append(Step(f"{program} graph {shlex.quote(given)}", f"the {opened.kind} as a drawing"))
+    if report.turns and report.turns[-1].ended.result.status == "interrupted":
+        waits = report.turns[-1].ended.result.run_id
+        state = " --invocation-state FILE" if report.loaded.scenario.invocation_state else ""
+        go_on = f"{program} runs resume {waits} --approve all{state}{where}{mode}"
+        steps.insert(0, Step(go_on, "approve what it asks for; without --approve it asks in the terminal"))
     if report.turns and opened.kind != "agent":
         last = report.turns[-1].ended.result.run_id
         steps.append(Step(f"{program} runs show {last}{where}", "what happened in the last run"))

@@ -13,10 +13,11 @@ from rich.padding import Padding
 from rich.spinner import Spinner
 from rich.text import Text
 
-from orchestra.cli.asking import Questions
+from orchestra.cli.answering import ask_all
 from orchestra.cli.console import print_indented, width_of
 from orchestra.cli.run_tree import RunTree
 from orchestra.cli.tree_lines import plain_line, summaries, tree_lines
+from orchestra.cli.typed_lines import TypedLines
 from orchestra.cluster.scenario import progress as told
 from orchestra.cluster.scenario.passes import ChangedBlock, PassReport
 from orchestra.cluster.scenario.progress import Progress
@@ -37,7 +38,7 @@ class PlayScreen:
         self._ray, self._live = ray, cast("Live | None", None)
         self._agent, self._user, self._answer, self._day = "", "user", "", ""
         self._tree: RunTree | None = None
-        self._questions: Questions | None = None
+        self._lines: TypedLines | None = None
 
     def __enter__(self) -> PlayScreen:
         self._busy("starting Ray and Redis" if self._ray else "starting Redis")
@@ -51,8 +52,9 @@ class PlayScreen:
     async def ask(self, interrupts: Sequence[InterruptView]) -> dict[str, Response] | None:
         """Ask in the terminal what a run waits for; ``None``: it is left open."""
         self._rest()
-        self._questions = self._questions or Questions(self._console)
-        return await self._questions.ask(interrupts)
+        self._lines = self._lines or TypedLines()
+        self._console.print()
+        return await ask_all(self._console, interrupts, self._lines.next)
 
     def tell(self, progress: Progress) -> None:
         """Show what has happened."""

@@ -178,7 +178,7 @@ class RunTree:
         note = event.error or event.reason or (event.text if not item.items else "")
         self._ended(item, event.status, note)
         item.seconds = event.seconds
-        if event.replayed and not item.tokens:
+        if not item.tokens:  # nothing was heard of its calls: they were made before
             item.own_tokens = event.usage.total_tokens
         return item
 

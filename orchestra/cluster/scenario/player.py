@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Literal, TypeAlias
@@ -28,7 +29,7 @@ from orchestra.core.swarm import Swarm
 from orchestra.memory.session_list import delete_session
 from orchestra.memory.sessions import Session
 from orchestra.models.registry import describe_auto, resolve
-from orchestra.runtime.resuming import prepared
+from orchestra.runtime.resuming import prepared, stored_request
 from orchestra.runtime.scenario_file import LoadedScenario
 from orchestra.store.pass_store import PassStore
 from orchestra.store.run_store import RunStore
@@ -57,6 +58,7 @@ class ScenarioPlayer:
         self._threads, self._runs = ThreadStore(runtime.store), RunStore(runtime.store)
         self._passes = PassStore(runtime.store)
         self._played: list[PlayedTurn] = []
+        self._anew: tuple[str, ...] = ()
         self._context = ContextWatch()
 
     async def play(self, *, fresh: bool = False) -> PlayReport:
@@ -66,7 +68,7 @@ class ScenarioPlayer:
         them gets the questions of ``follow_up``. ``fresh`` deletes the session, its blocks and the user's first.
 
         A run's id is derived from session, turn and attempt, so a turn that was sent by a player who died then is
-        found, not repeated.
+        found, not repeated; so is one of a player who started over, by what it was asked.
 
         Raises:
             ModelNotConfigured: an agent names a provider that does not exist.
@@ -78,6 +80,8 @@ class ScenarioPlayer:
         await self.runtime.register(*self.loaded.agents, *self.loaded.patterns)
         if fresh:
             await self._forget()
+            # The runs below the deleted session's runs are remembered for a day: the same ids would give their answers.
+            self._anew = (uuid.uuid4().hex,)
         before = {report.id for report in await self._reports()}
         if self.loaded.template.dated:
             await self._keep_days()
@@ -176,14 +180,15 @@ class ScenarioPlayer:
             self._played.append(PlayedTurn(start, ended))
             self._tell(ended)
             if ended.result.status != "completed":
-                why = ended.result.error or ended.result.reason
+                asked = ", ".join(one.node or one.tool or one.name for one in ended.result.interrupts)
+                why = asked or ended.result.error or ended.result.reason
                 return f"turn {turn} {_ended(ended.result)}" + (f": {why}" if why else "")
             if scenario.drain:
                 await self._drain(passes, turn)
         return ""
 
     async def _turn(self, start: tell.TurnStarted) -> tell.TurnEnded:
-        run_id, began = await self._run_id(start.turn), time.monotonic()
+        run_id, began = await self._run_id(start.turn, start.text), time.monotonic()
         for attempt in itertools.count(1):
             try:
                 result = await self._stream(start.text, run_id)
@@ -236,7 +241,7 @@ class ScenarioPlayer:
             raise HostUnavailable("of the run", "the stream of events ended before the run did")
         return result
 
-    async def _run_id(self, turn: int) -> str:
+    async def _run_id(self, turn: int, text: str) -> str:
         """The id of the run that plays ``turn``: the same one for every player, until that run is of no use any more.
 
         A run that has ended although the session still lacks the turn has failed, or belongs to a session that was
@@ -245,15 +250,25 @@ class ScenarioPlayer:
         turn already, and the id stands, so that the caller gets the stored result.
         """
         for attempt in itertools.count():
-            run_id = derived_id("scenario", self.session.thread, str(turn), str(attempt))
+            run_id = derived_id("scenario", self.session.thread, str(turn), str(attempt), *self._anew)
             run = await self._runs.get(run_id)
-            if run is None:
-                return run_id
             head = await self._threads.head(self.session.thread)
+            if run is None:
+                return await self._sent_by_another(head, turn, text) or run_id
             mine = run_id in (head.get("run"), head.get("held_by"))
             if int(head.get("turn", 0)) >= turn or (run.status != "ended" and mine):
                 return run_id
         raise AssertionError("the loop above ends by itself")
+
+    async def _sent_by_another(self, head: Mapping[str, str], turn: int, text: str) -> str | None:
+        """The run of this turn that is under way, or waits, under an id that a player who started over has chosen."""
+        current = head.get("run") or head.get("held_by")
+        if not current or int(head.get("turn", 0)) >= turn:
+            return None
+        run = await self._runs.get(current)
+        if run is None or run.status == "ended" or run.parent:
+            return None
+        return current if [message.text for message in stored_request(run).input] == [text] else None
 
     async def _drain(self, passes: PassWatch, turn: int) -> None:
         if self.runtime.config.hosts.sleeptime:  # else nobody here does passes

@@ -6,7 +6,10 @@ import re
 
 import pytest
 
-from tests.acceptance.cli.orchestra_command import ROOT, Command, Done
+from tests.acceptance.cli.orchestra_command import ROOT, Command, Done, write
+
+WRITER = "---\nname: writer\nmodel: scripted:writer.yaml\n---\nWrite.\n"
+PLAY = "agents: [writer.md]\nrun: g\ngraph: {nodes: {draft: {run: writer, memory: run}}}\nturns: [Write.]\n"
 
 
 def played(orchestra: Command, name: str, *arguments: str) -> tuple[Done, Done]:
@@ -55,6 +58,48 @@ def test_the_support_desk_hands_on_and_goes_on_with_whoever_answered_last(orches
     billing = tree["items"][-1]
     assert [one["name"] for one in billing["items"]] == ["invoices", "credit"]
     assert tree["tokens"] == first["usage"]["input_tokens"] + first["usage"]["output_tokens"]
+
+
+def test_the_report_is_checked_sent_back_and_published_by_whoever_approves(orchestra: Command) -> None:
+    seen = orchestra("run", "report", "--inline")
+    assert seen.code == 1
+    lines = [line.strip() for line in seen.err.splitlines()]
+    steps = [line.split("  ")[0] for line in lines if line.startswith(("✓", "?"))]
+    assert set(steps[:3]) == {"✓ output", "✓ outages", "✓ neighbours (listener)"}
+    assert steps[3:] == [
+        *("✓ draft (writer)", "✓ check", "✓ draft, visit 2 (writer)", "✓ check, visit 2", "? publish"),
+    ]
+    published = orchestra.folder / "reports/report.md"
+    assert not published.exists()
+    (offered,) = re.findall(r"orchestra (runs resume \S+ --approve all) --invocation-state FILE --inline", seen.out)
+    write(orchestra.folder, {"state.yaml": "folder: reports\n"})
+    done = orchestra(*offered.split(), "--invocation-state", "state.yaml", "--inline")
+    assert done.code == 0, done.err
+    assert done.out.startswith("published, 52 words: In April our four turbines made 2,904 MWh")
+    assert published.read_text() == done.out.removeprefix("published, 52 words: ")
+    shown = orchestra("runs", "show", offered.split()[2]).out.split("\n\n")[-1].splitlines()
+    assert shown[0].startswith("✓ monthly_report  1,178 tokens")
+    assert [line.split("  ")[0] for line in shown[-2:]] == ["├─ ✓ check, visit 2", "└─ ✓ publish"]
+
+
+def test_a_refused_report_is_not_published(orchestra: Command) -> None:
+    seen = orchestra("run", "report", "--inline", "--json")
+    (turn,) = seen.json["turns"]
+    assert (seen.code, turn["status"], turn["interrupts"][0]["node"]) == (1, "interrupted", "publish")
+    write(orchestra.folder, {"state.yaml": "folder: reports\n"})
+    refusal = f"{turn['interrupts'][0]['id']}=not yet"
+    options = "--inline", "--invocation-state", "state.yaml", "--json"
+    done = orchestra("runs", "resume", turn["run_id"], "--reject", refusal, *options)
+    assert (done.code, done.json["status"], done.json["reason"]) == (1, "failed", "rejected")
+    assert not (orchestra.folder / "reports").exists()
+
+
+def test_starting_over_asks_everybody_again(orchestra: Command) -> None:
+    write(orchestra.folder, {"writer.yaml": "- text: First.\n", "writer.md": WRITER, "play.yaml": PLAY})
+    assert orchestra("run", "play.yaml", "--inline", "--json").json["turns"][0]["output"] == "First."
+    write(orchestra.folder, {"writer.yaml": "- text: Second.\n"})
+    again = orchestra("run", "play.yaml", "--inline", "--json", "--fresh").json["turns"][0]
+    assert (again["output"], again["duplicate"]) == ("Second.", False)
 
 
 @pytest.mark.timeout(180)
