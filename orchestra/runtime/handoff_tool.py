@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from orchestra.core.errors import ToolError
 from orchestra.core.handoff import HANDOFF_TOOL, Handoff, handoff_spec, read_handoff, second_handoff
 from orchestra.core.jsontext import Json
+from orchestra.core.messages import ToolCall
 from orchestra.core.model import ToolSpec
 from orchestra.runtime.tool import Tool
 from orchestra.runtime.tool_context import ToolContext
@@ -28,6 +29,13 @@ class HandoffTool(Tool):
     def spec(self) -> ToolSpec:
         """With the agents of this swarm."""
         return handoff_spec(self._targets)
+
+    def accepts(self, call: ToolCall) -> bool:
+        """Whether this call, made alone, ends the turn."""
+        if call.name != HANDOFF_TOOL:
+            return False
+        found = read_handoff(call.arguments, agent=self._turn.request.agent, targets=tuple(self._targets))
+        return isinstance(found, Handoff)
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> str:
         """Accept the handoff. Raises :class:`ToolError` with what is wrong with it."""
@@ -52,6 +60,8 @@ def give_handoffs(context: TurnContext) -> None:
         context.tools[HANDOFF_TOOL] = made
         context.specs = (*context.specs, made.spec)
         context.final_tools |= {HANDOFF_TOOL}
+        if not context.loaded.hooks:  # a hook may ask somebody, or forbid it
+            context.ends_with = made.accepts
 
 
 def _never() -> None:

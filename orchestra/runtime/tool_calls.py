@@ -144,7 +144,8 @@ class ToolCalls:
         if name in self.used:
             value["usage"] = usage_json(self.used[name])
         failpoint("turn.tool_done")
-        await self.journal.write(f"t:{name}", dumps(value))
+        if not self.context.closing:
+            await self.journal.write(f"t:{name}", dumps(value))
         failpoint("turn.tool_journaled")
         tell(ToolEnded, call_id=call.id, tool=call.name, content=content, is_error=is_error)
         return _message(call, content, is_error, synthetic)

@@ -164,6 +164,7 @@ class Turn:
     async def _reply(self, position: int) -> ModelReply:
         """The reply of the ``position``-th model call of this run: from the journal when it was made before."""
         context = self.context
+        context.closing = False
         known, ask = self._journal.known(f"m:{position}"), context.questions.asker(f"m{position}")
         if known is not None:
             value = loads(known)
@@ -179,7 +180,9 @@ class Turn:
             except Interrupt:  # the reply is kept, so that the model is not asked again
                 await self._journal.write(f"m:{position}", dumps({**self._entry(reply), "asking": True}))
                 raise
-            if reply.message.tool_calls:
+            calls = reply.message.tool_calls
+            context.closing = context.ends_with is not None and len(calls) == 1 and context.ends_with(calls[0])
+            if calls and not context.closing:
                 failpoint("turn.replied")
                 await self._journal.write(f"m:{position}", dumps(self._entry(reply)))
                 failpoint("turn.reply_journaled")

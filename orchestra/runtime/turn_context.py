@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from orchestra.core.agent import Limits
 from orchestra.core.events import ContextDecided, RunEvent
-from orchestra.core.messages import Message
+from orchestra.core.messages import Message, ToolCall
 from orchestra.core.model import ModelReply, ToolSpec, Usage
 from orchestra.runtime.archive_tools import ARCHIVE_TOOLS
 from orchestra.runtime.definition import Loaded
@@ -38,6 +38,8 @@ class TurnContext:
     """What a turn works with; made by the host when the lease is taken. Owner: the turn.
 
     After a reply that calls one of ``final_tools``, and when that tool gave no error, the model is not asked again.
+    ``ends_with`` tells of a call whether it is sure to end the turn; ``closing``: such a one is being made, the commit
+    follows at once, and nothing is journaled any more, just as a last reply is not.
     ``usage`` is all that was used, ``below`` the part of child runs, by agent. ``ends`` is when the limit of seconds is
     over, on the loop's clock.
     """
@@ -60,6 +62,8 @@ class TurnContext:
     messages: list[Message] = field(default_factory=list)
     cancelled: bool = False
     final_tools: frozenset[str] = frozenset()
+    ends_with: Callable[[ToolCall], bool] | None = None
+    closing: bool = False
     archive: Callable[[str], ToolArchive] | None = None
     open_workspace: Callable[[], Awaitable[Path | None]] | None = None
     workspace: Path | None = None
