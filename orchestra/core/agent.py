@@ -187,6 +187,8 @@ class Agent(BaseModel):
     """What happens to a new input while the session is busy."""
     conversation: Conversation = Conversation()
     """How the log becomes the prompt."""
+    input_type: str | SkipJsonSchema[object] | None = None
+    """A pydantic model, such as schemas/trip.py:Question, that other agents must fill in who call it as a tool."""
     output_type: str | SkipJsonSchema[object] | None = None
     """A pydantic model, such as schemas/trip.py:Trip, that answers must fit; asked for once more when one does not."""
     session_input_callback: str | SkipJsonSchema[Callable[..., object]] | None = None

@@ -178,6 +178,7 @@ class Places:
                 "tools": tuple(self.reference(tool, ("tools", i)) for i, tool in enumerate(agent.tools)),
                 "hooks": tuple(self.reference(hook, ("hooks", i)) for i, hook in enumerate(agent.hooks)),
                 "session_input_callback": callback and self.reference(callback, ("session_input_callback",)),
+                "input_type": agent.input_type and self.reference(agent.input_type, ("input_type",)),
                 "output_type": agent.output_type and self.reference(agent.output_type, ("output_type",)),
                 "sleeptime": self._sleeptime(agent.sleeptime) if agent.sleeptime else None,
                 "workspace": agent.workspace and str(self._beside(agent.workspace, ("workspace",))),

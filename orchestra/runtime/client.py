@@ -35,7 +35,7 @@ from orchestra.runtime.definition import pack_agent
 from orchestra.runtime.dispatch import Dispatcher
 from orchestra.runtime.function_ref import FunctionTable
 from orchestra.runtime.kinds import kind_of
-from orchestra.runtime.registration import descriptions, everything_in, known_to
+from orchestra.runtime.registration import everything_in, known_to
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.resuming import ending, prepared
 from orchestra.runtime.sealed import Sealed
@@ -89,11 +89,11 @@ class Client:
             FunctionUnavailable: a tool that is named cannot be imported here.
         """
         every = everything_in(runnables)
-        known = await known_to(every, self._definitions)
+        known = await known_to(every, self._definitions, self.functions)
         for one in every:
             declared = []
             if isinstance(one, Agent):
-                packed = pack_agent(one, self.functions, descriptions(known))
+                packed = pack_agent(one, self.functions, known)
                 declared = [(scoped_ref(block), block.access) for block in one.blocks]
             else:
                 packed = kind_of(one).pack(one, self.functions, known)

@@ -19,14 +19,14 @@ from orchestra.core.model import Model, ToolSpec
 from orchestra.memory.recorded_edits import read_edits
 from orchestra.models.registry import resolve
 from orchestra.models.scripted import ScriptedModel
-from orchestra.runtime.child_tool import child_from, pack_child
+from orchestra.runtime.child_tool import InputType, child_from, pack_child
 from orchestra.runtime.function_ref import FunctionTable, Ref, from_text, load, pack
 from orchestra.runtime.kinds import kind_named
 from orchestra.runtime.memory_tools import MEMORY_TOOLS
 from orchestra.runtime.output_type import OutputType
 from orchestra.runtime.tool import Tool
 
-_REFERENCES = {"tools", "hooks", "model", "sleeptime", "session_input_callback", "output_type"}
+_REFERENCES = {"tools", "hooks", "model", "sleeptime", "session_input_callback", "input_type", "output_type"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,10 @@ class Loaded:
         return tuple(tool.spec for tool in self.tools.values())
 
 
-def pack_agent(agent: Agent, table: FunctionTable, descriptions: Mapping[str, str] | None = None) -> Packed:
+def pack_agent(agent: Agent, table: FunctionTable, known: Mapping[str, Mapping[str, Json]] | None = None) -> Packed:
     """The definition of an agent. Its tools are checked now: names, schemas, that they can be imported.
 
-    ``descriptions`` are those of the runnables that it calls as tools.
+    ``known`` says, by name, what the definitions of the runnables that it calls as tools tell of themselves.
 
     Raises:
         InputError: two tools have one name, or a reserved one.
@@ -84,12 +84,11 @@ def pack_agent(agent: Agent, table: FunctionTable, descriptions: Mapping[str, st
         ConfigError: a source of ``sleeptime`` is not there, or its recorded edits cannot be read.
     """
     plain = agent.model_dump(mode="json", exclude=_REFERENCES)
-    tools = [_pack_tool(item, table, descriptions or {}) for item in agent.tools]
+    tools = [_pack_tool(item, table, known or {}) for item in agent.tools]
     hooks = [from_text(item) if isinstance(item, str) else pack(item, table) for item in agent.hooks]
     callback = agent.session_input_callback
     merge = from_text(callback) if isinstance(callback, str) else pack(callback, table) if callback else None
-    wanted = agent.output_type
-    output = from_text(wanted) if isinstance(wanted, str) else pack(wanted, table) if wanted is not None else None
+    input_, output = reference(agent.input_type, table), reference(agent.output_type, table)
     models = agent.model if isinstance(agent.model, tuple) else (agent.model,)
     sleeptime: Json = None
     if agent.sleeptime is not None:
@@ -107,6 +106,7 @@ def pack_agent(agent: Agent, table: FunctionTable, descriptions: Mapping[str, st
         "tools": tools,
         "hooks": hooks,
         "session_input_callback": merge,
+        "input_type": input_,
         "output_type": output,
         "model": [_pack_model(model, table) for model in models],
         "sleeptime": sleeptime,
@@ -115,6 +115,8 @@ def pack_agent(agent: Agent, table: FunctionTable, descriptions: Mapping[str, st
     for ref in (*hooks, *([merge] if merge else [])):
         load(ref, table)
     _output(agent.name, output, table)
+    if input_ is not None:
+        InputType(agent.name, load(input_, table))
     parse(agent.conversation.preprocessors, lambda path: load(from_text(path), table))
     return Packed(agent.name, dumps(value), digest(value))
 
@@ -127,6 +129,7 @@ def load_agent(text: str, digest_: str, table: FunctionTable) -> Loaded:
     refs, hook_refs, models = value.pop("tools"), value.pop("hooks"), value.pop("model")
     sleeptime, merge = value.pop("sleeptime"), value.pop("session_input_callback", None)
     output = value.pop("output_type", None)
+    value.pop("input_type", None)  # for those who call it
     sleep_model: Model | str = "auto"
     if sleeptime is not None:
         found = _load_model(sleeptime.pop("model"), table)
@@ -152,15 +155,20 @@ def _output(agent: str, ref: Ref | None, table: FunctionTable) -> OutputType | N
     return None if ref is None else OutputType(agent, load(ref, table))
 
 
-def _pack_tool(item: object, table: FunctionTable, descriptions: Mapping[str, str]) -> Ref:
+def reference(value: object, table: FunctionTable) -> Ref | None:
+    """What a definition keeps of a function or type that it names or holds; ``None`` of none."""
+    return None if value is None else from_text(value) if isinstance(value, str) else pack(value, table)
+
+
+def _pack_tool(item: object, table: FunctionTable, known: Mapping[str, Mapping[str, Json]]) -> Ref:
     child = item if isinstance(item, AgentTool) else AgentTool.of(item) if isinstance(item, str) else None
     if child is not None:
-        return pack_child(child, descriptions)
+        return pack_child(child, known)
     return from_text(item) if isinstance(item, str) else pack(item, table)
 
 
 def _load_tool(ref: Ref, table: FunctionTable) -> object:
-    return child_from(ref) if "agent" in ref else load(ref, table)
+    return child_from(ref, table) if "agent" in ref else load(ref, table)
 
 
 def _source(agent: str, number: int, name: str) -> str:

@@ -10,6 +10,8 @@ from orchestra.core.agent_tool import AgentTool
 from orchestra.core.errors import InputError, UnknownName
 from orchestra.core.jsontext import Json, loads
 from orchestra.core.runnable import Pattern, Runnable
+from orchestra.runtime.definition import reference
+from orchestra.runtime.function_ref import FunctionTable
 from orchestra.store.definition_store import DefinitionStore
 
 
@@ -44,13 +46,15 @@ def _inside(runnable: Runnable) -> Iterable[Runnable | str]:
     return [tool.runnable for tool in tools if isinstance(tool, AgentTool)]
 
 
-async def known_to(runnables: Sequence[Runnable], definitions: DefinitionStore) -> dict[str, Mapping[str, Json]]:
-    """For every name that ``runnables`` use: what its definition says of itself (description, handoffs).
+async def known_to(
+    runnables: Sequence[Runnable], definitions: DefinitionStore, table: FunctionTable
+) -> dict[str, Mapping[str, Json]]:
+    """For every name that ``runnables`` use: what its definition says of itself (description, handoffs, input type).
 
     Raises:
         UnknownName: one of them names a runnable that is neither among them nor registered.
     """
-    known: dict[str, Mapping[str, Json]] = {one.name: _said(one) for one in runnables}
+    known: dict[str, Mapping[str, Json]] = {one.name: _said(one, table) for one in runnables}
     for runnable in runnables:
         for inner in _inside(runnable):
             name = inner if isinstance(inner, str) else inner.name
@@ -62,11 +66,12 @@ async def known_to(runnables: Sequence[Runnable], definitions: DefinitionStore) 
     return known
 
 
-def _said(runnable: Agent | Pattern) -> Mapping[str, Json]:
-    handoffs: Sequence[str] | None = getattr(runnable, "handoffs", None)
-    return {"description": runnable.description, "handoffs": None if handoffs is None else list(handoffs)}
-
-
-def descriptions(known: Mapping[str, Mapping[str, Json]]) -> dict[str, str]:
-    """The descriptions by name."""
-    return {name: str(said.get("description") or "") for name, said in known.items()}
+def _said(runnable: Agent | Pattern, table: FunctionTable) -> Mapping[str, Json]:
+    if isinstance(runnable, Pattern):
+        return {"description": runnable.description}
+    handoffs, input_ = runnable.handoffs, reference(runnable.input_type, table)
+    return {
+        "description": runnable.description,
+        "handoffs": None if handoffs is None else list(handoffs),
+        "input_type": None if input_ is None else dict(input_),
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from pydantic import BaseModel
 
 from orchestra import Agent, Conversation, Runtime, ToolContext, tool
 from orchestra.core.errors import InputError, UnknownName
@@ -284,3 +285,25 @@ async def test_a_child_that_had_ended_is_not_run_again_by_a_parent_that_is_taken
     assert calls == ["q0"]
     assert result.usage_by_agent["child"].model_calls == 1
     await asyncio.gather(lost, return_exceptions=True)
+
+
+class Question(BaseModel):
+    """What the researcher is asked."""
+
+    topic: str
+    depth: int = 1
+
+
+async def test_an_agent_with_an_input_model_is_called_with_its_fields_and_gets_them_as_json(runtime: Runtime) -> None:
+    child = Agent(name="child", model=FunctionModel(recite), input_type=Question)
+    calls = [call("child", topic="tea"), call("child", input="tea"), call("child", topic="tea", depth="deep")]
+    model = ScriptedModel([reply(calls=calls), reply("ok")])
+    await runtime.register(Agent(name="boss", model=model, tools=("agent:child",)), child)
+    result = await runtime.run("boss", "go", session_id="s")
+    assert sorted(model.requests[0].tools[0].parameters["properties"]) == ["depth", "topic"]  # type: ignore[arg-type]
+    answers = [m for m in result.messages if m.role == "tool"]
+    assert answers[0].text == """['{"topic":"tea","depth":1}']"""
+    assert [answer.is_error for answer in answers] == [False, True, True]
+    assert "topic" in answers[1].text
+    with pytest.raises(InputError, match="fields"):
+        await runtime.register(Agent(name="other", model=model, input_type=int))
