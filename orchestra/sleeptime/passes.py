@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from orchestra.core.agent import Sleeptime
 from orchestra.core.blocks import Block, BlockView
@@ -35,6 +36,8 @@ from orchestra.store.thread_store import ThreadStore, entry_from
 DOCUMENTS = "documents"
 MERGES = 5
 READ = 128
+#: How a pass came out. edited: the log was changed meanwhile. moved: others published its blocks each time before it.
+Outcome: TypeAlias = Literal["published", "edited", "moved"]
 PERSONA = "I keep the memory of my colleague short, true and up to date."
 
 
@@ -87,8 +90,8 @@ class Pass:
         self._archive = DraftArchive() if archive else None
         self._tally = Tally()
 
-    async def work(self, calls: int) -> bool:
-        """Do the pass and publish it; False when the log was changed meanwhile and the pass must be done again.
+    async def work(self, calls: int) -> Outcome:
+        """Do the pass and publish it. Unless it is published, nothing was written and it must be done again.
 
         Raises:
             Fenced: another worker has taken over.
@@ -103,9 +106,9 @@ class Pass:
         usage = Usage() if read.empty else await self.consolidator.consolidate(work)
         failpoint("pass.worked")
         pending = await self._pending(work, drafts)
-        published = await self._publish(read, pending, usage, started)
+        outcome = await self._publish(read, pending, usage, started)
         await self._passes.discard(self.claim, [block.id for block in drafts])
-        return published
+        return outcome
 
     async def _documents(self) -> Transcript | None:
         """Documents in place of the dialogue, which waits for the next pass; ``None`` when none are left to read.
@@ -232,7 +235,7 @@ class Pass:
             out.append(Pending(base, base.version, now.value, Sources(self.claim.thread, seqs, tuple(new.items()))))
         return out
 
-    async def _publish(self, read: Transcript, pending: list[Pending], usage: Usage, started: float) -> bool:
+    async def _publish(self, read: Transcript, pending: list[Pending], usage: Usage, started: float) -> Outcome:
         """Compare-and-set of all blocks.
 
         A block that moved is merged by lines; where lines overlap, the edit that was published first stays, and the
@@ -261,11 +264,11 @@ class Pass:
             )
             if isinstance(done, Published):
                 failpoint("pass.published")
-                return True
+                return "published"
             if isinstance(done, LogEdited):
-                return False
+                return "edited"
             self._adapt(done, pending)
-        raise Fenced(f"pass of {self.claim.thread}: its blocks kept moving", self.claim.token)
+        return "moved"
 
     def _interval(self, read: Transcript, pending: Sequence[Pending]) -> int | None:
         """Turns to the next pass, by what this one has found; ``None`` when the trigger does not learn."""

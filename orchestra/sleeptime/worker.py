@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import uuid
 from collections.abc import Coroutine
 
@@ -35,7 +36,8 @@ POLL_SECONDS = 1.0
 class SleepWorker:
     """Does passes on one host, at most ``at_once`` at a time. A failing or slow pass delays no turn and no other pass.
 
-    ``backoff`` is the pause in seconds before the second try; it doubles with each further one.
+    ``backoff`` is the pause in seconds before the second try; it doubles with each further one. A pass whose blocks
+    others kept publishing is done again after a random part of it, and that counts as no try.
     """
 
     def __init__(self, host: Host, *, at_once: int = 8, backoff: float = 2.0, lease_ms: int | None = None) -> None:
@@ -177,15 +179,20 @@ class SleepWorker:
                 renewing = group.create_task(self._renew(claim))
                 try:
                     async with asyncio.timeout(sleeptime.timeout):
-                        published = await one.work(int(status.get("calls", 0)))
+                        outcome = await one.work(int(status.get("calls", 0)))
                 except TimeoutError:
                     raise SleeptimeError(claim.thread, f"it took longer than {sleeptime.timeout:g} s") from None
                 finally:
                     renewing.cancel()
         except ExceptionGroup as raised:
             raise raised.exceptions[0] from None  # what the pass raised, so that its error says what was wrong
-        if not published:
+        if outcome == "edited":
             await self._passes.fail(claim, "the log was changed meanwhile", max_tries=99, backoff_ms=0, reason="again")
+        elif outcome == "moved":
+            # Not at once, nor all at the same time: those who lost to each other would meet again.
+            pause = int(self._backoff * 1000 * random.uniform(0.1, 1.0))
+            problem = "its blocks were published by others each time before it"
+            await self._passes.fail(claim, problem, max_tries=99, backoff_ms=pause, reason="again")
 
     async def _renew(self, claim: Claim) -> None:
         with contextlib.suppress(asyncio.CancelledError):

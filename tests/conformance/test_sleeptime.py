@@ -175,7 +175,7 @@ async def test_z04_turns_that_end_while_a_pass_reads(machines: Machines) -> None
     await said(client, 3)
     attachments = await DefinitionStore(machines.store).attachments("a")
     one = Pass(machines.store, claim, cast("Sleeptime", agent.sleeptime), attachments, LlmConsolidator(sleeper.model))
-    assert await one.work(0)
+    assert await one.work(0) == "published"
     assert sleeper.read == [list(range(1, 11))]
     assert (await ThreadStore(machines.store).head("a|s"))["watermark"] == "10"
 
