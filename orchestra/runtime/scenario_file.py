@@ -32,6 +32,7 @@ from orchestra.runtime.scenario_patterns import (
     read_draft,
     read_pattern,
     taking_part,
+    with_kinds,
 )
 from orchestra.runtime.text_file import read_text, shown
 from orchestra.runtime.turn_file import load_turns
@@ -177,7 +178,7 @@ class _Loader:
                 out.append(read_draft(kind, part))
             except ConfigError:  # told by load() already
                 continue
-        return tuple(out)
+        return with_kinds(out)
 
     def _parts(self, agents: Sequence[str]) -> tuple[PatternPart, ...] | None:
         """The swarms and graphs by themselves; ``None`` when one has a fault."""

@@ -66,6 +66,22 @@ def read_draft(kind: PatternKind, document: Document) -> Swarm | GraphDraft:
     return validated(Swarm, document) if kind == "swarm" else validated(GraphDraft, document)
 
 
+def with_kinds(drafts: Sequence[Swarm | GraphDraft]) -> tuple[Swarm | GraphDraft, ...]:
+    """The drafts, with the swarms and graphs themselves in place of their names: so they are drawn as what they are."""
+    known = {draft.name: draft for draft in drafts}
+
+    def node(one: Node) -> Node:
+        found = known.get(one.run) if isinstance(one.run, str) else None
+        return one if found is None else one.model_copy(update={"run": found})
+
+    return tuple(
+        draft.model_copy(update={"nodes": {name: node(one) for name, one in draft.nodes.items()}})
+        if isinstance(draft, GraphDraft)
+        else draft
+        for draft in drafts
+    )
+
+
 def joined(parts: Sequence[PatternPart], agents: Sequence[Agent]) -> tuple[AnyPattern, ...]:
     """The patterns with the agents and patterns themselves in place of their names, in the order of ``parts``.
 

@@ -8,7 +8,7 @@ import pytest
 
 from orchestra.core.agent import Agent
 from orchestra.core.errors import ConfigError, ConfigErrors
-from orchestra.core.graph import Edge, Graph, Node
+from orchestra.core.graph import Edge, Graph, GraphDraft, Node
 from orchestra.core.swarm import Swarm
 from orchestra.runtime.scenario_file import LoadedScenario, load_drawings, load_scenario
 
@@ -174,6 +174,11 @@ def test_a_faulty_graph_can_still_be_drawn() -> None:
     (drawn,) = found.runnables
     assert drawn.name == "g"
     assert (fault.line, fault.field) == (6, "graph.edges[2].to")
+    inside = G.replace("b: reviewer", "b: s") + "  entry: a\nswarm: {name: s, agents: [writer]}\n"
+    Path("s.yaml").write_text(HEAD + inside)
+    swarm, graph = load_drawings("s.yaml", environment={})[0].runnables
+    assert isinstance(graph, GraphDraft)
+    assert graph.nodes["b"].run == swarm
     Path("s.yaml").write_text(HEAD + GRAPH)
     found, faults = load_drawings("s.yaml", environment={})
     loaded = load_scenario("s.yaml", environment={})
