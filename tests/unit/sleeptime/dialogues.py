@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestra.context.blocks import render
+from orchestra.core.blocks import BlockView
 from orchestra.core.messages import Message
 from orchestra.core.model import ModelRequest
 from orchestra.models.extractive import ExtractiveModel
@@ -95,5 +97,5 @@ def outcome(dialogue: Dialogue, lines: Sequence[Line]) -> Outcome:
 def answered(question: str, lines: Sequence[Line]) -> str:
     """What the extractive model answers when it sees nothing but ``lines``."""
     value = "\n".join(line.text for line in lines)
-    system = f"<memory_blocks><notes><value>{value}</value></notes></memory_blocks>"
+    system = render([BlockView(id="b", label="notes", value=value, limit=max(5000, len(value)))])
     return ExtractiveModel().answer(ModelRequest((Message("system", system), Message("user", question))))
