@@ -7,16 +7,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from orchestra.core.schema import SCHEMAS, json_schema
+from pydantic import BaseModel
+
+from orchestra.core.schema import SCHEMAS, schema_of
+from orchestra.experiments.experiment import Experiment
 
 
 def write_schemas(directory: Path) -> tuple[Path, ...]:
-    """Write ``agent``, ``cluster`` and ``scenario.schema.json`` into ``directory`` and return their paths."""
+    """Write ``agent``, ``cluster``, ``scenario`` and ``experiment.schema.json`` into ``directory``; their paths."""
     directory.mkdir(parents=True, exist_ok=True)
     out = []
-    for name in SCHEMAS:
+    models: dict[str, type[BaseModel]] = {**SCHEMAS, "experiment": Experiment}
+    for name, model in models.items():
         path = directory / f"{name}.schema.json"
-        path.write_text(json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(schema_of(model, name), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         out.append(path)
     return tuple(out)
 

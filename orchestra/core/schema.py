@@ -1,4 +1,4 @@
-"""JSON Schemas of the three configuration files, for editors."""
+"""JSON Schemas of configuration files, for editors."""
 
 from __future__ import annotations
 
@@ -26,11 +26,16 @@ class _Generator(GenerateJsonSchema):
 
 
 def json_schema(name: SchemaName) -> dict[str, Json]:
-    """The JSON Schema (draft 2020-12) of the front matter of an agent file, of a cluster file or of a scenario file.
+    """The JSON Schema of the front matter of an agent file, of a cluster file or of a scenario file."""
+    return schema_of(SCHEMAS[name], name)
+
+
+def schema_of(model: type[BaseModel], name: str) -> dict[str, Json]:
+    """The JSON Schema (draft 2020-12) of a file that holds a ``model`` and is called a ``name`` file.
 
     Wherever a number, a boolean or a word of a fixed set is wanted, a variable (``${NAME}``) is allowed as well.
     """
-    schema = SCHEMAS[name].model_json_schema(schema_generator=_Generator)
+    schema = model.model_json_schema(schema_generator=_Generator)
     variable: JsonSchemaValue = {"type": "string", "pattern": r"\$\{", "description": "A variable: ${NAME:-default}"}
     out: dict[str, Json] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -114,6 +114,9 @@ class TriggerChoice(BaseModel):
         return self
 
 
+_Choice: TypeAlias = Literal["compaction", "adaptive"] | TriggerChoice
+
+
 def _choice(value: object) -> object:
     return {"compaction": True} if value == "compaction" else {"adaptive": {}} if value == "adaptive" else value
 
@@ -181,7 +184,7 @@ class Experiment(BaseModel):
     """The conversations that every arm plays."""
     every: tuple[Every, ...] = (1, 2, 3, 5, 8, 13, 25, None)
     """Turns between passes, each an arm; off: never."""
-    triggers: tuple[Annotated[TriggerChoice, BeforeValidator(_choice)], ...] = ()
+    triggers: tuple[Annotated[TriggerChoice, BeforeValidator(_choice, json_schema_input_type=_Choice)], ...] = ()
     """Other triggers, each an arm: compaction, adaptive, {tokens: 4000}, {idle: 10m}, {adaptive: {min: 1, max: 25}}."""
     baselines: tuple[Baseline, ...] = ("search", "full", "gold")
     """search: no passes, but search over all that was said. full: all of it in the prompt. gold: a perfect block."""
