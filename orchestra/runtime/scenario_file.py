@@ -26,7 +26,10 @@ from orchestra.runtime.override import Override, apply, parse_overrides
 from orchestra.runtime.scenario_checks import faults_together, there_are
 from orchestra.runtime.scenario_patterns import (
     AnyPattern,
+    DraftPart,
     PatternPart,
+    draft_part,
+    faults_between,
     joined,
     pattern_documents,
     read_draft,
@@ -137,7 +140,7 @@ class _Loader:
         files = self._try(lambda: self._agents(scenario))
         turns = self._try(lambda: self._turns(scenario)) or ()
         agents = tuple(file.agent for file in files or ())
-        parts = self._parts(tuple(agent.name for agent in agents))
+        parts = self._parts(agents)
         patterns = template = None
         if files is not None and parts is not None:
             patterns = self._try(lambda: joined(parts, agents))
@@ -180,14 +183,22 @@ class _Loader:
                 continue
         return with_kinds(out)
 
-    def _parts(self, agents: Sequence[str]) -> tuple[PatternPart, ...] | None:
+    def _parts(self, agents: Sequence[Agent]) -> tuple[PatternPart, ...] | None:
         """The swarms and graphs by themselves; ``None`` when one has a fault."""
         run = str(self.whole.get(("run",)))
-        found = [
-            self._try(lambda kind=kind, part=part: read_pattern(kind, part))  # type: ignore[misc]
-            for kind, part in pattern_documents(self.whole, run=run, agents=agents)
-        ]
-        return None if None in found else tuple(one for one in found if one is not None)
+        found: list[PatternPart] = []
+        readable: list[DraftPart] = []
+        documents = pattern_documents(self.whole, run=run, agents=[agent.name for agent in agents])
+        for kind, document in documents:
+            part = self._try(lambda kind=kind, document=document: read_pattern(kind, document))  # type: ignore[misc]
+            found += [part] if part is not None else []
+            draft = part or draft_part(kind, document)
+            readable += [draft] if draft is not None else []
+        if len(found) == len(documents):
+            return tuple(found)
+        if agents and len(readable) == len(documents):
+            self.errors += faults_between(readable, agents)
+        return None
 
     def _try(self, step: Callable[[], T]) -> T | None:
         try:

@@ -21,11 +21,18 @@ AnyPattern: TypeAlias = Swarm | Graph
 
 
 @dataclass(frozen=True, slots=True)
-class PatternPart:
-    """A swarm or graph as a scenario file writes it: what it names are still names. ``document`` is where it stands."""
+class DraftPart:
+    """A swarm, or a graph of any shape, as a scenario file writes it. ``document`` is where it stands."""
+
+    pattern: Swarm | GraphDraft
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class PatternPart(DraftPart):
+    """A swarm or graph as a scenario file writes it: what it names are still names."""
 
     pattern: AnyPattern
-    document: Document
 
 
 def pattern_documents(
@@ -50,15 +57,35 @@ def pattern_documents(
 
 def read_pattern(kind: PatternKind, document: Document) -> PatternPart:
     """The swarm or graph in ``document``; files that it names come back absolute. Raises all its faults together."""
-    pattern: AnyPattern = validated(Swarm, document) if kind == "swarm" else validated(Graph, document)
+    try:
+        pattern: AnyPattern = validated(Swarm, document) if kind == "swarm" else validated(Graph, document)
+    except ConfigError as error:
+        draft = draft_part(kind, document)
+        _, faults = ({}, []) if draft is None else _files(draft.pattern, document)
+        raise_all([error, *faults])
+        raise
+    update, faults = _files(pattern, document)
+    raise_all(faults)
+    return PatternPart(pattern.model_copy(update=update), document)
+
+
+def draft_part(kind: PatternKind, document: Document) -> DraftPart | None:
+    """What can be read of a swarm or graph that :func:`read_pattern` refuses; ``None``: nothing."""
+    try:
+        return DraftPart(read_draft(kind, document), document)
+    except ConfigError:
+        return None
+
+
+def _files(pattern: Swarm | GraphDraft, document: Document) -> tuple[dict[str, object], list[ConfigError]]:
+    """(the fields that name files, with these absolute; the files that are not there)."""
     places = Places(document)
     update: dict[str, object] = {
         "hooks": tuple(places.reference(hook, ("hooks", i)) for i, hook in enumerate(pattern.hooks))
     }
-    if isinstance(pattern, Graph):
+    if isinstance(pattern, GraphDraft):
         update["nodes"] = {name: _absolute(node, places, ("nodes", name)) for name, node in pattern.nodes.items()}
-    raise_all(places.errors)
-    return PatternPart(pattern.model_copy(update=update), document)
+    return update, places.errors
 
 
 def read_draft(kind: PatternKind, document: Document) -> Swarm | GraphDraft:
@@ -89,8 +116,15 @@ def joined(parts: Sequence[PatternPart], agents: Sequence[Agent]) -> tuple[AnyPa
         ConfigError: a name that two have or that leads nowhere, a pattern inside itself, or an agent with a tool whose
             name its swarm needs; all of them together.
     """
+    raise_all(faults_between(parts, agents))
+    made = _Joining({part.pattern.name: part for part in parts}, {agent.name: agent for agent in agents})
+    return tuple(made.pattern(part.pattern.name) for part in parts)
+
+
+def faults_between(parts: Sequence[DraftPart], agents: Sequence[Agent]) -> list[ConfigError]:
+    """Names that two have or that lead nowhere, and agents with a tool whose name their swarm needs."""
     by_name = {agent.name: agent for agent in agents}
-    patterns: dict[str, PatternPart] = {}
+    patterns: dict[str, DraftPart] = {}
     errors: list[ConfigError] = []
     for part in parts:
         name = part.pattern.name
@@ -106,9 +140,7 @@ def joined(parts: Sequence[PatternPart], agents: Sequence[Agent]) -> tuple[AnyPa
                 errors.append(part.document.fault(path, f"there is no agent, swarm or graph {name!r}", hint))
             elif isinstance(part.pattern, Swarm) and name in by_name:
                 errors += _reserved(part, path, by_name[name])
-    raise_all(errors)
-    made = _Joining(patterns, by_name)
-    return tuple(made.pattern(part.pattern.name) for part in parts)
+    return errors
 
 
 def taking_part(
@@ -152,7 +184,7 @@ class _Joining:
         return made
 
 
-def _members(part: PatternPart) -> Iterator[tuple[KeyPath, str]]:
+def _members(part: DraftPart) -> Iterator[tuple[KeyPath, str]]:
     """Where each agent or pattern is named, and the name."""
     pattern = part.pattern
     if isinstance(pattern, Swarm):
@@ -165,7 +197,7 @@ def _members(part: PatternPart) -> Iterator[tuple[KeyPath, str]]:
             yield (path if isinstance(part.document.get(path), str) else (*path, "run")), name_of(node.run)
 
 
-def _reserved(part: PatternPart, path: KeyPath, agent: Agent) -> list[ConfigError]:
+def _reserved(part: DraftPart, path: KeyPath, agent: Agent) -> list[ConfigError]:
     try:
         check_reserved_tools(part.pattern.name, agent)
     except ConfigError as error:

@@ -168,6 +168,15 @@ def test_the_faults_of_patterns_and_of_the_rest_are_told_together() -> None:
     assert [error.field for error in caught.value.errors] == ["sesion", "graph.entry", "swarm.entry"]
 
 
+def test_a_graph_of_a_wrong_shape_has_its_other_faults_told_as_well() -> None:
+    text = G.replace("b: reviewer", "b: reviwer, c: {function: tools/gone.py:f}") + "  edges: [[a, b], [b, a]]\n"
+    with pytest.raises(ConfigErrors) as caught:
+        load(text + "  entry: a\n")
+    assert [(error.line, error.field) for error in caught.value.errors] == [
+        *((5, "graph.nodes.c"), (5, "graph.nodes.c.function"), (5, "graph.nodes.b")),
+    ]
+
+
 def test_a_faulty_graph_can_still_be_drawn() -> None:
     Path("s.yaml").write_text(HEAD + G + "  edges: [[a, b], [b, a], [a, gone]]\n")
     found, (fault,) = load_drawings("s.yaml", environment={})
