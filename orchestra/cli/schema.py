@@ -17,8 +17,8 @@ def write_schemas(directory: Path) -> tuple[Path, ...]:
     """Write ``agent``, ``cluster``, ``scenario`` and ``experiment.schema.json`` into ``directory``; their paths."""
     directory.mkdir(parents=True, exist_ok=True)
     out = []
-    models: dict[str, type[BaseModel]] = {**SCHEMAS, "experiment": Experiment}
-    for name, model in models.items():
+    models: list[tuple[str, type[BaseModel]]] = [*SCHEMAS.items(), ("experiment", Experiment)]
+    for name, model in models:
         path = directory / f"{name}.schema.json"
         path.write_text(json.dumps(schema_of(model, name), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         out.append(path)
