@@ -10,9 +10,7 @@ out with a line that says so.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,13 +20,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from orchestra.core.terms import content  # noqa: E402
+from orchestra.experiments.workloads import Dialogue, Mark, load_letta_worlds, load_locomo, terms  # noqa: E402
 from orchestra.sleeptime.extractive import Line, Said, consolidate  # noqa: E402
 from tests.unit.sleeptime.dialogues import load, names, outcome, remembered  # noqa: E402
 from tests.unit.sleeptime.slots import HELD_OUT, REVIEWED, TUNED, Phrases, conversation, score  # noqa: E402
 
 Consolidate = Callable[[Sequence[Line], Sequence[Said], int], tuple[Line, ...]]
-EVIDENCE = re.compile(r"D(\d+):0*(\d+)")
 
 
 def superseding(lines: Sequence[Line], said: Sequence[Said], limit: int) -> tuple[Line, ...]:
@@ -48,11 +45,11 @@ def data_directory(named: str | None = None) -> Path | None:
     return next((Path(place) for place in places if place and Path(place).is_dir()), None)
 
 
-def passes(said: Sequence[Said], *, every: int, limit: int, run: Consolidate) -> tuple[Line, ...]:
+def passes(heard: Sequence[Said], *, every: int, limit: int, run: Consolidate) -> tuple[Line, ...]:
     """The block after one pass for each ``every`` messages."""
     lines: tuple[Line, ...] = ()
-    for start in range(0, len(said), every):
-        lines = run(lines, said[start : start + every], limit)
+    for start in range(0, len(heard), every):
+        lines = run(lines, heard[start : start + every], limit)
     return lines
 
 
@@ -75,115 +72,46 @@ class WorldScore:
         return self.new + self.old + self.both + self.neither
 
 
-def holds(block: Sequence[frozenset[str]], fact: str, answer: str) -> bool:
-    """Whether one line holds the fact: the answer's terms all, and at least 0.6 of the fact's terms."""
-    terms, needed = frozenset(content(fact)), frozenset(content(answer))
-    return any(needed <= line and len(terms & line) >= 0.6 * len(terms) for line in block)
-
-
-def worlds(path: Path, *, limit: int, run: Consolidate, clean: bool = True) -> WorldScore:
-    """Facts first, one message each, five messages a pass; then the contradicting ones.
-
-    A question is clean when its new answer occurs in the contradicting fact and its old answer does not. It counts as
-    *new* when the block holds the contradicting fact (see :func:`holds`) and none of its supporting facts together with
-    the old answer.
-    """
+def worlds(path: Path, *, limit: int, run: Consolidate) -> WorldScore:
+    """Facts first, one message each, five messages a pass; then the contradicting ones. Clean questions only."""
     total = WorldScore()
-    for raw in path.read_text(encoding="utf-8").splitlines():
-        world = json.loads(raw)
-        texts = [*world["facts"], *world["contradicting_facts"]]
-        said = [Said(i + 1, "user", text.strip('"')) for i, text in enumerate(texts)]
-        lines = passes(said, every=5, limit=limit, run=run)
-        block = [frozenset(content(line.text)) for line in lines]
-        contradicted: set[int] = set()
-        rows = zip(
-            world["answer"],
-            world["contradicting_facts"],
-            world["contradicting_answers"],
-            world["supporting_fact_indices"],
-            strict=True,
-        )
-        for answer, fact, new_answer, supporting in rows:
-            contradicted.update(supporting)
-            old_answer, new_answer = str(answer), str(new_answer)
-            is_clean = new_answer.lower() in fact.lower() and old_answer.lower() not in fact.lower()
-            if is_clean is not clean:
-                continue
-            has_new = holds(block, fact.strip('"'), new_answer if clean else "")
-            has_old = any(holds(block, world["facts"][i], old_answer) for i in supporting if clean) or (
-                not clean and any(holds(block, world["facts"][i], "") for i in supporting)
-            )
-            if has_new and has_old:
-                total.both += 1
-            elif has_new:
-                total.new += 1
-            elif has_old:
-                total.old += 1
-            else:
-                total.neither += 1
-        for i, fact in enumerate(world["facts"]):
-            if i not in contradicted:
+    for world in load_letta_worlds(path):
+        block = [terms(line.text) for line in passes(said(world), every=5, limit=limit, run=run)]
+        for question in world.questions:
+            new, old = stands(question.now, block), stands(question.before, block)
+            if question.kind == "update":
+                total.both += new and old
+                total.new += new and not old
+                total.old += old and not new
+                total.neither += not (new or old)
+            elif question.until is None:
                 total.untouched += 1
-                total.kept += holds(block, fact, "")
+                total.kept += new
     return total
+
+
+def stands(marks: Sequence[Mark], block: Sequence[frozenset[str]]) -> bool:
+    return any(mark.stands_in(line) for mark in marks for line in block)
+
+
+def said(dialogue: Dialogue) -> list[Said]:
+    return [Said(one.seq, one.role, one.text) for one in dialogue.utterances]
 
 
 # --- dialogues ------------------------------------------------------------------------------------------------------
 
 
-def evidence(ids: object) -> tuple[list[tuple[int, int]], int]:
-    """The well-formed evidence ids of a question and how many entries were not of the form ``D1:2``."""
-    found: list[tuple[int, int]] = []
+def dialogues(path: Path, *, every: int, limit: int, run: Consolidate) -> tuple[float, int, int, float]:
+    """Evidence recall at the end over questions of categories 1 to 4: (recall, questions, malformed ids, seconds)."""
+    recall: list[float] = []
     malformed = 0
-    for entry in ids if isinstance(ids, list) else [ids]:
-        parts = EVIDENCE.findall(str(entry))
-        malformed += re.fullmatch(r"D\d+:[1-9]\d*", str(entry)) is None
-        found.extend((int(session), int(turn)) for session, turn in parts)
-    return found, malformed
-
-
-def dialogues(
-    path: Path, *, every: int, limit: int, run: Consolidate, speakers: str = "both"
-) -> tuple[float, int, int, float]:
-    """Evidence recall at the end over questions of categories 1 to 4: (recall, questions, malformed ids, seconds).
-
-    Both speakers are people here, so both are given as users, unless ``speakers`` says that only the first one is.
-    """
-    recall = 0.0
-    questions = malformed = 0
     began = time.perf_counter()
-    for sample in json.loads(path.read_text(encoding="utf-8")):
-        said, places = transcript(sample["conversation"], speakers=speakers)
-        lines = passes(said, every=2 * every, limit=limit, run=run)
+    for dialogue in load_locomo(path):
+        lines = passes(said(dialogue), every=2 * every, limit=limit, run=run)
         sources = {seq for line in lines for seq in line.sources}
-        for item in sample["qa"]:
-            ids, wrong = evidence(item.get("evidence", []))
-            malformed += wrong
-            wanted = {places[place] for place in ids if place in places}
-            if item["category"] == 5 or not wanted:
-                continue
-            questions += 1
-            recall += len(wanted & sources) / len(wanted)
-    return recall / max(1, questions), questions, malformed, time.perf_counter() - began
-
-
-def transcript(talk: dict[str, object], *, speakers: str) -> tuple[list[Said], dict[tuple[int, int], int]]:
-    said: list[Said] = []
-    places: dict[tuple[int, int], int] = {}
-    for session in sorted(int(key.split("_")[1]) for key, value in talk.items() if isinstance(value, list)):
-        turns = talk[f"session_{session}"]
-        assert isinstance(turns, list)
-        for turn in turns:
-            said.append(
-                Said(
-                    len(said) + 1,
-                    "user" if speakers == "both" or turn["speaker"] == talk["speaker_a"] else "assistant",
-                    turn["text"],
-                )
-            )
-            if match := EVIDENCE.search(turn["dia_id"]):
-                places[int(match[1]), int(match[2])] = len(said)
-    return said, places
+        malformed += dialogue.defects.get("malformed evidence ids", 0)
+        recall += [len(sources.intersection(one.evidence)) / len(one.evidence) for one in dialogue.questions]
+    return sum(recall) / max(1, len(recall)), len(recall), malformed, time.perf_counter() - began
 
 
 # --- slots ----------------------------------------------------------------------------------------------------------
@@ -194,8 +122,8 @@ def slots(phrases: Phrases, *, seeds: int, run: Consolidate, limit: int = 5000, 
     totals = [0] * 7
     for seed in range(seeds):
         made = conversation(seed, phrases)
-        said = [Said(i + 1, message.role, message.text) for i, message in enumerate(made.messages)]
-        lines = passes(said, every=every, limit=limit, run=run)
+        heard = [Said(i + 1, message.role, message.text) for i, message in enumerate(made.messages)]
+        lines = passes(heard, every=every, limit=limit, run=run)
         totals = [a + b for a, b in zip(totals, score(made.facts, [line.text for line in lines]), strict=True)]
     true, right, changed, stale, taken, left, noise = totals
     return {"fresh": right / true, "stale": stale / changed, "left": left / max(1, taken), "noise": noise / seeds}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.extractive import appending, data_directory, dialogues, evidence, passes, slots, superseding, worlds
+from benchmarks.extractive import appending, data_directory, dialogues, passes, slots, superseding, worlds
 from orchestra.sleeptime.extractive import Line, Said, consolidate
 from tests.unit.sleeptime.slots import HELD_OUT, REVIEWED, TUNED, conversation
 
@@ -282,17 +282,3 @@ def test_evidence_in_dialogues() -> None:
     assert questions > 1000
     assert malformed > 0
     assert recall >= 0.25
-
-
-@pytest.mark.parametrize(
-    ("ids", "found", "malformed"),
-    [
-        (["D1:3", "D2:14"], [(1, 3), (2, 14)], 0),
-        (["D8:6; D9:17"], [(8, 6), (9, 17)], 1),
-        (["D"], [], 1),
-        (["D:11:26"], [], 1),
-        (["D30:05"], [(30, 5)], 1),
-    ],
-)
-def test_malformed_evidence_ids_are_counted(ids: list[str], found: list[tuple[int, int]], malformed: int) -> None:
-    assert evidence(ids) == (found, malformed)
