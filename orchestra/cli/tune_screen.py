@@ -74,7 +74,7 @@ def show_tuned(tuned: Tuned, console: Console) -> None:
 
 def _show_workload(workload: WorkloadSummary, advice: Recommendation, console: Console) -> None:
     console.print(
-        Text.assemble((workload.name, "bold"), f"  {workload.cases} conversations, {workload.questions} facts"),
+        Text.assemble((workload.name, "bold"), f"  {workload.size}"),
         soft_wrap=True,
     )
     heads = ("arm", "freshness", "(95 %)", "asleep", "bill", "lag 0", "lag 10", "end", "stale", "never", "updated")

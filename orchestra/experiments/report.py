@@ -65,7 +65,7 @@ def report(
     ]
     for workload, one in zip(workloads, advice, strict=True):
         parts.append(f"<h2>{escape(workload.name)}</h2>")
-        parts.append(f"<p class=note>{workload.cases} conversations, {workload.questions} facts.</p>")
+        parts.append(f"<p class=note>{workload.size}.</p>")
         parts.append(f"<div class=advice>{escape(one.text)}</div>")
         if one.adaptive:
             parts.append("<ul>" + "".join(f"<li>{escape(verdict.text)}</li>" for verdict in one.adaptive) + "</ul>")

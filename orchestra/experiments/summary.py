@@ -51,6 +51,11 @@ class WorkloadSummary:
     arms: tuple[ArmSummary, ...]
     defects: Mapping[str, int]
 
+    @property
+    def size(self) -> str:
+        """How much it is, in words."""
+        return f"{self.cases} conversation{'s' * (self.cases != 1)}, {self.questions} fact{'s' * (self.questions != 1)}"
+
     def of_kind(self, *kinds: str) -> list[ArmSummary]:
         """The arms of these kinds."""
         return [one for one in self.arms if one.arm.kind in kinds]

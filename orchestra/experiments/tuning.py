@@ -17,6 +17,7 @@ from orchestra.experiments.conversations import defects, dialogues
 from orchestra.experiments.experiment import Experiment
 from orchestra.experiments.intervals import Estimate
 from orchestra.experiments.measures import Value, row
+from orchestra.experiments.notes import notes
 from orchestra.experiments.plots import can_plot, plots
 from orchestra.experiments.recommendation import Recommendation, recommend
 from orchestra.experiments.report import report, shared_writers_report
@@ -91,7 +92,7 @@ def _finish(
         folder.write("results.parquet", _parquet(rows))
     workloads = summarise(experiment, all_arms, records, rows, faults)
     advice = tuple(recommend(workload, worth=experiment.worth) for workload in workloads)
-    notes = [*_notes(experiment, trials, records)]
+    told = notes(experiment, trials, records)
     images: dict[str, dict[str, bytes]] = {}
     if can_plot():
         for workload, one in zip(workloads, advice, strict=True):
@@ -99,12 +100,12 @@ def _finish(
             for name, image in images[workload.name].items():
                 folder.write(f"{workload.name}-{name}.png" if len(workloads) > 1 else f"{name}.png", image)
     else:
-        notes.append("There are no plots: matplotlib is not installed (pip install 'orchestra-runtime[tune]').")
-    tuned = Tuned(experiment, workloads, advice, tuple(notes), _files(folder.path))
+        told.append("There are no plots: matplotlib is not installed (pip install 'orchestra-runtime[tune]').")
+    tuned = Tuned(experiment, workloads, advice, tuple(told), _files(folder.path))
     folder.write("summary.json", dumps(tuned.to_json()))
-    html = report(experiment, workloads, advice, images, versions=versions(), notes=notes)
+    html = report(experiment, workloads, advice, images, versions=versions(), notes=told)
     folder.write("report.html", html)
-    return Tuned(experiment, workloads, advice, tuple(notes), _files(folder.path))
+    return Tuned(experiment, workloads, advice, tuple(told), _files(folder.path))
 
 
 def _shared_writers(experiment: Experiment, folder: ResultsFolder, tell: Tell) -> Tuned:
@@ -168,20 +169,6 @@ def _parquet(rows: Sequence[Mapping[str, Value]]) -> bytes:
     whole = io.BytesIO()
     parquet.write_table(pa.Table.from_pylist([dict(row) for row in rows]), whole)
     return whole.getvalue()
-
-
-def _notes(experiment: Experiment, trials: Sequence[Trial], records: Sequence[TrialRecord]) -> list[str]:
-    out = []
-    if len(records) < len(trials):
-        why = "the cap on spending was reached" if experiment.search == "grid" else "the searcher chose not to"
-        out.append(f"{len(trials) - len(records)} of {len(trials)} trials were not played: {why}.")
-    longest = max((every for every in experiment.every if every is not None), default=0)
-    if experiment.every and any(window >= longest for window in experiment.window):
-        wide = f"a window of {max(experiment.window)} turns holds all that a pass every {longest} turns has not read"
-        out.append(f"In block and window together the arms look alike: {wide}.")
-    if len(experiment.seeds) < 3 and any(workload.dataset == "generator" for workload in experiment.workloads):
-        out.append("Fewer than 3 seeds: the intervals do not tell how much dialogues differ.")
-    return out
 
 
 def _files(path: Path) -> tuple[Path, ...]:

@@ -97,6 +97,10 @@ def test_own_transcripts(orchestra: Command, tmp_path: Path) -> None:
     done = orchestra("tune", "mine.yaml", "--out", "out")
     assert done.code == 0, done.err
     assert "Take every" in done.out
+    assert "transcript  1 conversation, 5 facts" in done.out
+    said_of_it = " ".join(done.out.split())
+    assert "Fewer than 3 conversations of transcript" in said_of_it
+    assert "they tell what is late, not what is overlooked" in said_of_it
     (tmp_path / "mine.jsonl").write_text("\n".join([lines[0], '{"role": "user"}']), encoding="utf-8")
     done = orchestra("tune", "mine.yaml", "--out", "out2")
     assert (done.code, done.out) == (2, "")
