@@ -64,7 +64,7 @@ class Store:
             retry=Retry(ExponentialBackoff(cap=0.5, base=0.01), int(patience / 0.5) + 6),
             retry_on_error=[exceptions.ConnectionError, exceptions.TimeoutError],
         )
-        pool.connection_class = _packing(pool.connection_class)
+        pool.connection_class = _adapted(pool.connection_class)
         self.answer_seconds, self._seconds = answer_seconds, patience + answer_seconds
         self.redis: Redis = Redis(connection_pool=pool)
         self.commands = 0
@@ -185,17 +185,43 @@ class Store:
             raise StoreIncompatible(self.address, problem)
 
 
-def _packing(kind: type[AbstractConnection]) -> type[AbstractConnection]:
-    """The same kind of connection, with commands put together by hiredis: in Python that is a tenth of a turn."""
+def _adapted(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+    """The same kind of connection, with other ways to put commands together and to send them.
 
-    class Packing(kind):  # type: ignore[misc, valid-type]
+    hiredis puts them together: in Python that is a tenth of a turn.
+    """
+
+    class Adapted(kind):  # type: ignore[misc, valid-type]
         def pack_command(self, *args: str | int | float | bytes) -> list[bytes]:
             name = args[0]
             if not isinstance(name, str) or " " in name:
                 return super().pack_command(*args)  # type: ignore[no-any-return]
             return [hiredis.pack_command(args)]  # type: ignore[arg-type]
 
-    return Packing
+        async def send_packed_command(self, command: str | bytes | list[bytes], check_health: bool = True) -> None:
+            """Send it, and never lose a cancellation.
+
+            The client library's own way waits by ``asyncio.wait_for``, which before Python 3.12 drops a cancellation
+            that comes when the data is out and the sender has not gone on yet: the caller, told by nobody that it was
+            cancelled, runs on, and whoever cancelled it waits for ever.
+            """
+            if not self.is_connected:
+                await self.connect_check_health(check_health=False)
+            if check_health:
+                await self.check_health()
+            parts = [command.encode()] if isinstance(command, str) else command
+            try:
+                async with asyncio.timeout(self.socket_timeout):
+                    await self._send_packed_command([parts] if isinstance(parts, bytes) else parts)
+            except BaseException as error:  # half a command may be out: nothing else can be said on this connection
+                await self.disconnect(nowait=True)
+                if isinstance(error, TimeoutError):
+                    raise exceptions.TimeoutError("Timeout writing to socket") from None
+                if isinstance(error, OSError):
+                    raise exceptions.ConnectionError(f"Error while writing to socket: {error}") from error
+                raise
+
+    return Adapted
 
 
 def pairs(flat: object) -> dict[str, str]:
