@@ -174,7 +174,7 @@ class Offload(BaseModel):
     """Tokens of head and tail that stay in the message."""
     page_tokens: int = Field(default=2_000, gt=0)
     """Tokens that one call of retrieve_offloaded gives at most."""
-    tools: dict[str, int] = Field(default_factory=dict)
+    tools: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     """over_tokens for single tools; 0: never."""
 
 

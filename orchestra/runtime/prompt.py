@@ -36,8 +36,6 @@ from orchestra.runtime.memory_files import FILE_TOOL
 if TYPE_CHECKING:
     from orchestra.runtime.turn_context import TurnContext
 
-NOTES_TOKENS = 1_000
-
 
 @dataclass(slots=True)
 class Prompt:
@@ -220,8 +218,8 @@ class Prompt:
                 reason = "a summary has changed what is in front of the messages anyway"
             elif self._last_call is None or now - self._last_call >= conversation.pruning.ttl:
                 reason = "the provider's cache has gone cold anyway"
-            elif notes_too_large(notes, NOTES_TOKENS):
-                reason = f"the notes about their edits are larger than {NOTES_TOKENS} tokens"
+            elif notes_too_large(notes, conversation.notes_tokens):
+                reason = f"the notes about their edits are larger than {conversation.notes_tokens} tokens"
             else:
                 return pinned, (notes,)
             self.told.append(("blocks", "yes", f"rendered afresh: {reason}"))

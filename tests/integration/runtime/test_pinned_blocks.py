@@ -59,12 +59,12 @@ async def test_a_detached_block_leaves_the_prompt_at_once(runtime: Runtime) -> N
     assert not any("borrowed" in message.text for message in model.requests[2].messages)
 
 
-@pytest.mark.parametrize(("ttl", "size"), [(1e-6, 10), (300.0, 4500)])
+@pytest.mark.parametrize(("ttl", "size"), [(1e-6, 10), (300.0, 2000)])
 async def test_rendered_afresh_when_the_cache_is_cold_or_the_notes_are_large(
     runtime: Runtime, ttl: float, size: int
 ) -> None:
     model = FunctionModel(lambda request: "ok")
-    conversation = Conversation(pruning=Pruning(ttl=ttl))
+    conversation = Conversation(pruning=Pruning(ttl=ttl), notes_tokens=400)
     await runtime.register(Agent(name="a", model=model, blocks=(TEAM,), conversation=conversation))
     await runtime.run("a", "one", session_id="s")
     (team,) = await runtime.blocks.list(agent="a")
