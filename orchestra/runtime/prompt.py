@@ -290,15 +290,18 @@ class Prompt:
         pinned = self.decided.pinned if self.decided.pinned is not None else tuple(blocks)
         return self._system_text(pinned, specs)[1] + self._tools_tokens(specs) + history + new
 
-    def notes(self, done: bool, edition: int) -> tuple[str, str, str]:
+    def notes(self, done: bool, edition: int, stored: int) -> tuple[str, str, str]:
         """(The last call, what was pruned, pinned blocks) for the commit; empty where it stays as it is.
 
-        ``decided`` is then what is recorded. When the log was edited while the turn ran (``edition`` is another one),
-        the numbers of this turn's messages are not those that they were decided under.
+        ``decided`` is then what is recorded. Of this turn's messages ``stored`` go into the log: the numbers of the
+        others are those of the next turn's messages, of which nothing is decided. When the log was edited while the
+        turn ran (``edition`` is another one), none of them has the number that it was decided under.
         """
-        if edition != self.edition and self.decided.pruned is not self._before.pruned:
-            kept = {seq: made for seq, made in self.decided.pruned.items() if seq <= self.seq}
-            self.decided = replace(self.decided, pruned=kept)
+        if self.decided.pruned is not self._before.pruned:
+            last = self.seq + (stored if edition == self.edition else 0)
+            kept = {seq: made for seq, made in self.decided.pruned.items() if seq <= last}
+            if len(kept) < len(self.decided.pruned):
+                self.decided = replace(self.decided, pruned=kept)
         if self._noted is not None and self._last_call is not None:
             tokens = self._noted.total_tokens if done and self._noted.input_tokens > 0 else 0
             noticed = self.noticed

@@ -266,7 +266,7 @@ class SessionTurn:
             result = turn.result(outcome, finished, turn=number, host=host.id)
             remembered = {**result.to_json(messages=False), "first": seq + 1, "count": len(messages)}
             failpoint("turn.committing")
-            notes = prompt.notes(kind == "done", edition)
+            notes = prompt.notes(kind == "done", edition, len(messages))
             found = await host.threads.commit(
                 Commit(
                     *(request.run_id, self.thread, begun.token, edition, kind, outcome.status),  # type: ignore[arg-type]

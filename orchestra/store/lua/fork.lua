@@ -7,6 +7,8 @@
 -- → OK | DUP | MOVED | EXISTS | LEFT: one of the new id has ended and left its blocks, which are forgotten first
 -- The same fork twice (lost reply): the memo tells. A turn that was committed in between: MOVED, the caller looks again.
 -- The logs are copied by the server, whole, and trimmed: no loop over what may be long.
+-- Numbers go on behind those of the source, not behind the cut: what was decided about a message that is not copied (its
+-- result is shortened in prompts, say) is not decided about a new one with its number.
 if redis.call('EXISTS', KEYS[10]) == 1 then return {'DUP'} end
 local h = redis.call('HMGET', KEYS[1], 'edition', 'seq', 'user')
 if h[1] ~= ARGV[2] or h[2] ~= ARGV[3] or (h[3] or '') ~= ARGV[10] then return {'MOVED'} end
@@ -27,7 +29,7 @@ else
 end
 for i = 11, #ARGV, 2 do redis.call('HSET', KEYS[7], ARGV[i], ARGV[i + 1]) end
 -- The new session's own blocks are empty, so its first pass reads the copied messages too.
-redis.call('HSET', KEYS[4], 'edition', redis.call('INCR', KEYS[11]), 'born', redis.call('INCR', KEYS[11]), 'seq', ARGV[7], 'turn', ARGV[6], 'calls', ARGV[8], 'watermark', 0,
+redis.call('HSET', KEYS[4], 'edition', redis.call('INCR', KEYS[11]), 'born', redis.call('INCR', KEYS[11]), 'seq', h[2], 'turn', ARGV[6], 'calls', ARGV[8], 'watermark', 0,
   'watermark_turn', 0, 'due_turn', 0, 'created_at', now, 'updated_at', now, 'user', ARGV[10])
 if ARGV[10] ~= '' then redis.call('SADD', KEYS[16], ARGV[1]) end
 -- The copies have brought the end of theirs along; the new session ends with the one that it began as.

@@ -11,8 +11,8 @@ from orchestra.context.summary_message import is_summary
 from orchestra.core.conversation import Conversation
 from orchestra.core.errors import ConfigError
 from orchestra.core.messages import Message, ToolCall
-from orchestra.core.model import ModelRequest
-from orchestra.testing import FunctionModel
+from orchestra.core.model import ModelReply, ModelRequest
+from orchestra.testing import FunctionModel, call, reply
 from tests.hosts import Machines
 from tests.waiting import until
 
@@ -115,3 +115,55 @@ async def test_what_was_pruned_stays_so_on_every_host(machines: Machines) -> Non
     assert all("characters …]" in text for text in results[0][:2])
     for before, after in itertools.pairwise(results):
         assert after[: len(before)][:2] == before[:2]
+
+
+def reading_agent(**more: object) -> tuple[FunctionModel, Agent]:
+    """An agent that reads a long text in each turn, ``fail`` many times and then not at all."""
+
+    async def read() -> str:
+        """Read it."""
+        return "word " * 2_000
+
+    def answer(request: ModelRequest) -> ModelReply | str:
+        asked = [message.text for message in request.messages if message.role == "user"][-1]
+        results = [message for message in request.messages if message.role == "tool"]
+        if asked == "fail" and len(results) == 8:
+            raise ValueError("away")
+        if request.messages[-1].role == "user" or asked == "fail":
+            return reply(calls=[call("read")])
+        return "done"
+
+    model = FunctionModel(answer)
+    fields = {"pruning": {"ttl": 1e-6, "soft_ratio": 0.01}, "offload": {"enabled": False}}
+    made = Conversation.model_validate(fields)
+    return model, Agent(name="a", model=model, tools=(read,), conversation=made, context_tokens=60_000, **more)  # type: ignore[arg-type]
+
+
+def newest_result(model: FunctionModel) -> str:
+    message = model.requests[-1].messages[-1]
+    assert message.role == "tool"
+    return message.text
+
+
+async def test_what_was_pruned_in_a_session_is_not_pruned_in_its_fork(runtime: Runtime) -> None:
+    """The new messages of the fork must not have the numbers of those that were decided on."""
+    model, agent = reading_agent()
+    await runtime.register(agent)
+    for number in range(6):
+        await runtime.run("a", f"read {number}", session_id="s")
+    assert len({message.text for message in model.requests[-1].messages if message.role == "tool"}) == 2
+    await runtime.session("s", "a").fork(1, "f")
+    for number in range(4):
+        await runtime.run("a", f"read {number}", session_id="f")
+        assert newest_result(model) == "word " * 2_000
+
+
+async def test_what_was_pruned_of_a_turn_that_is_not_kept_is_not_decided_for_the_next(runtime: Runtime) -> None:
+    model, agent = reading_agent(persistence="turn")
+    await runtime.register(agent)
+    failed = await runtime.run("a", "fail", session_id="s")
+    assert failed.status == "failed"
+    assert await runtime.session("s", "a").get_items() == []
+    for number in range(3):
+        await runtime.run("a", f"read {number}", session_id="s")
+        assert newest_result(model) == "word " * 2_000
