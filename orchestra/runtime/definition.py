@@ -42,8 +42,8 @@ class Packed:
 class Loaded:
     """A definition that can run. ``agent`` holds its plain fields, ``size`` the bytes it is worth in a cache.
 
-    ``window`` is what the model's own metadata say of it; ``spec_sizes`` are the tokens of tools' descriptions. Of
-    a swarm or graph, ``kind`` and ``pattern`` say what it is, and ``shape`` what a run that has begun depends on.
+    ``window`` is what the model's own metadata say of it; ``spec_sizes`` are tools' descriptions with their tokens.
+    Of a swarm or graph, ``kind`` and ``pattern`` say what it is, and ``shape`` what a run that has begun depends on.
     """
 
     agent: Agent
@@ -56,7 +56,7 @@ class Loaded:
     merge: Callable[[list[Message], list[Message]], Sequence[Message]] | None = None
     preprocessors: tuple[Preprocessor, ...] = ()
     window: int | None = None
-    spec_sizes: dict[str, int] = field(default_factory=dict)
+    spec_sizes: dict[str, tuple[ToolSpec, int]] = field(default_factory=dict)
     kind: str = ""
     pattern: object = None
     shape: Mapping[str, Json] | None = None

@@ -190,12 +190,19 @@ class Prompt:
 
     def _tools_tokens(self, specs: tuple[ToolSpec, ...]) -> int:
         if self._tools is None or self._tools[0] is not specs:
-            known = self.loaded.spec_sizes
-            for spec in specs:
-                if spec.name not in known:
-                    known[spec.name] = spec_tokens(spec)
-            self._tools = (specs, sum(known[spec.name] for spec in specs))
+            self._tools = (specs, sum(map(self._spec_tokens, specs)))
         return self._tools[1]
+
+    def _spec_tokens(self, spec: ToolSpec) -> int:
+        """Its size, kept with the definition.
+
+        A tool of one name is not always described alike (with ``request_heartbeat``, or to whom it hands over): a size
+        that depends on what this host has served before would make prompts that do.
+        """
+        known = self.loaded.spec_sizes.get(spec.name)
+        if known is None or known[0] != spec:
+            known = self.loaded.spec_sizes[spec.name] = (spec, spec_tokens(spec))
+        return known[1]
 
     # --- decisions ------------------------------------------------------------------------------------------------
 
