@@ -15,6 +15,7 @@ if h[3] and h[3] ~= '' then return {'HELD', h[3]} end
 if h[1] ~= ARGV[2] or h[2] ~= ARGV[3] then return {'MOVED'} end
 local now, keep, turn, last = now_ms(), tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local gone = redis.call('LRANGE', KEYS[2], keep, -1)
+local edition = redis.call('INCR', KEYS[10])
 local answer = table.concat(gone, '\n')
 if keep == 0 then redis.call('DEL', KEYS[2]) else redis.call('LTRIM', KEYS[2], 0, keep - 1) end
 if ARGV[5] == '0' then redis.call('DEL', KEYS[3]) else redis.call('LTRIM', KEYS[3], 0, ARGV[5] - 1) end
@@ -31,7 +32,8 @@ if watermark > last then
 end
 if tonumber(redis.call('HGET', KEYS[11], 'upto') or '0') > last then
   redis.call('HDEL', KEYS[11], 'summary', 'upto', 'from')
-  redis.call('HSET', KEYS[11], 'version', 'up to ' .. last)
+  -- A version never comes again, also when the next rewind leads to this very place: hosts see by it what they lack.
+  redis.call('HSET', KEYS[11], 'version', 'rewound ' .. edition)
 end
 if turn < tonumber(h[5]) then
   redis.call('HSET', head, 'due_turn', turn)
@@ -39,7 +41,7 @@ if turn < tonumber(h[5]) then
   local claim = redis.call('HGET', KEYS[6], 'claim')
   if not claim or claim == '' then redis.call('ZREM', KEYS[5], ARGV[1]) end
 end
-redis.call('HSET', head, 'edition', redis.call('INCR', KEYS[10]), 'turn', turn, 'calls', ARGV[8], 'updated_at', now)
+redis.call('HSET', head, 'edition', edition, 'turn', turn, 'calls', ARGV[8], 'updated_at', now)
 redis.call('ZADD', KEYS[8], now, ARGV[1])
 follow(head, {KEYS[2], KEYS[3], KEYS[4], KEYS[9], KEYS[11]})
 redis.call('SET', KEYS[7], answer, 'EX', ARGV[9])

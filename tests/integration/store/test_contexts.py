@@ -29,11 +29,11 @@ async def begin(threads: ThreadStore, run: str, **more: object) -> Begun:
     return found
 
 
-async def play(store: Store, turns: int, **more: str) -> tuple[ThreadStore, Begun]:
-    """``turns`` turns of two messages; the begin of the last one."""
+async def play(store: Store, turns: int, first: int = 0, **more: str) -> tuple[ThreadStore, Begun]:
+    """``turns`` turns of two messages, the runs numbered from ``first`` on; the begin of the last one."""
     threads = ThreadStore(store)
     await DefinitionStore(store).put("a", '{"name":"a"}', "h1", [])
-    for number in range(turns):
+    for number in range(first, first + turns):
         begun = await begin(threads, f"r{number}")
         items = ((1, '{"u":1}'), (1, '{"a":1}'))
         commit = Commit(f"r{number}", "a|s", begun.token, begun.edition, "done", "completed", "x", "{}", "", 1, items)
@@ -151,3 +151,19 @@ async def test_forks_and_snapshots_carry_the_records(runtime: Runtime) -> None:
     assert (await contexts.record("a|s")).upto == 4
     assert await contexts.put_back("a|s", "ref") == "large"
     await runtime.delete_snapshot(snapshot)
+
+
+async def test_each_rewind_is_a_version_of_its_own(each_store: Store) -> None:
+    """Two rewinds to one place, with a summary between them: a host that knows the first record lacks the second."""
+    contexts, session, versions = ContextStore(each_store), Session(each_store, "s", "a"), list[str]()
+    for cycle in range(2):
+        threads, _ = await play(each_store, 3 - cycle, first=3 * cycle)
+        head = await threads.head("a|s")
+        entries = await threads.length("a|s")
+        new = replace(NEW, cycle=cycle, edition=int(head["edition"]), upto=int(head["seq"]), from_=entries)
+        assert await contexts.compact(new) == "OK"
+        await session.rewind(2)
+        found = await contexts.record("a|s")
+        assert (found.cycle, found.summary) == (cycle + 1, "")
+        versions.append(found.version)
+    assert versions[0] != versions[1]
