@@ -12,7 +12,6 @@ from orchestra.context.gate import Gate
 from orchestra.core.events import ContextDecided
 from orchestra.runtime.caches import CachedThread
 from orchestra.runtime.compactor import Compactor, with_record
-from orchestra.runtime.definition import Loaded
 from orchestra.runtime.prompt import Prompt
 from orchestra.runtime.turn import Work
 from orchestra.runtime.turn_context import TurnContext
@@ -44,7 +43,7 @@ class Upkeep:
         told(decision="yes" if gate else "no", reason=gate.reason)
         if not gate:
             return
-        compactor = self._compactor(prompt.loaded, cached, edition, prompt.fixed)
+        compactor = self._compactor(prompt, cached, edition)
         if not conversation.compaction.block_stream:
             self._host.background.start(self._thread, lambda: compactor.compact(gate.reason))
             return
@@ -72,7 +71,7 @@ class Upkeep:
         prompt = context.prompt
         if not summarises(prompt.loaded.agent.conversation):
             return "no summaries are made; older turns are left out"
-        done = await self._compactor(prompt.loaded, cached, edition, prompt.fixed).compact(
+        done = await self._compactor(prompt, cached, edition).compact(
             "the provider found the prompt too long", harder=overflows
         )
         if done.record is None:
@@ -80,5 +79,7 @@ class Upkeep:
         prompt.decided = with_record(prompt.decided, done.record)
         return f"a summary stands for all up to message {done.record.upto_seq} now"
 
-    def _compactor(self, loaded: Loaded, cached: CachedThread, edition: int, fixed: int) -> Compactor:
-        return Compactor(self._host, loaded, self._thread, cached.view, cached.decided, edition=edition, fixed=fixed)
+    def _compactor(self, prompt: Prompt, cached: CachedThread, edition: int) -> Compactor:
+        # The prompt's decisions, not the cached ones: those do not know of a summary that this turn has made.
+        loaded, decided = prompt.loaded, prompt.decided
+        return Compactor(self._host, loaded, self._thread, cached.view, decided, edition=edition, fixed=prompt.fixed)

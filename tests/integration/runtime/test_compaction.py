@@ -18,6 +18,7 @@ from orchestra.core.errors import ContextOverflow
 from orchestra.core.events import ContextDecided
 from orchestra.core.messages import Message
 from orchestra.core.model import ModelReply, ModelRequest
+from orchestra.core.tokens import message_tokens
 from orchestra.models.extractive import ExtractiveModel
 from orchestra.runtime.compactor import Compactor
 from orchestra.store.context_store import ContextRecord, ContextStore
@@ -211,6 +212,28 @@ async def test_a_prompt_that_is_too_long_for_the_provider_is_compacted_and_tried
     left[0] = 4
     result = await runtime.run("a", "go", session_id="s")
     assert result.status == ("failed" if len(talks(model)[-1].messages) > 1 else "completed")
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+async def test_each_overflow_of_a_turn_is_compacted_further(runtime: Runtime, times: int) -> None:
+    """The second compaction of a turn builds on the first: one that does not know of it would be recorded nowhere."""
+    left, shown = [times], list[int]()
+
+    def answer(request: ModelRequest) -> str:
+        if is_asked_to_summarise(request):
+            return "They told a story."
+        shown.append(sum(map(message_tokens, request.messages)))
+        if left[0]:
+            left[0] -= 1
+            raise ContextOverflow("m", "too long")
+        return "ok"
+
+    await runtime.register(Agent(name="a", model=FunctionModel(answer), context_tokens=20_000))
+    await runtime.session("s", "a").add_items([Message("user", LONG), Message("assistant", LONG)] * 6)
+    assert (await runtime.run("a", "go", session_id="s")).output == "ok"
+    assert (await record(runtime)).cycle == times
+    assert shown == sorted(shown, reverse=True)
+    assert len(set(shown)) == times + 1
 
 
 async def test_four_overflows_end_the_turn(runtime: Runtime) -> None:
