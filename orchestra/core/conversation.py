@@ -71,6 +71,8 @@ class Flush(BaseModel):
     """After so many failures in a row the cycle counts as flushed: a turn must not pay for a broken flush for ever."""
     max_steps: int = Field(default=6, gt=0)
     """Model calls of one flush."""
+    timeout: Seconds = 120.0
+    """How long one flush may take; then it has failed, and the answer is not kept waiting any longer."""
     prompt: str = ""
     """Added to what the agent is told."""
 

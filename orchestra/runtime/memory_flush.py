@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -93,7 +94,9 @@ class MemoryFlush:
         turn = self._turn(tools)
         outcome = await turn.work()
         if outcome.status == "cancelled":
-            return  # the turn is being cancelled; nothing is noted, so the next one does it
+            if turn.context.cancelled:
+                raise asyncio.CancelledError  # the turn too, by its caller or its limit of seconds
+            return  # a run that is only to be ended. In both cases nothing is noted, so the next one does it
         done = outcome.status == "completed"
         noted = await ContextStore(self.host.store).flushed(
             *(self.thread, self.context.request.run_id, self.begun.token, cycle, "done" if done else "failed"),
@@ -129,7 +132,8 @@ class MemoryFlush:
         where = (request.agent, request.run_id, request.session_id, request.user_id)
         hook_context = HookContext(*where, state.view(), {})
         extractive = isinstance(loaded.model, ExtractiveModel)
-        limits = Limits(model_calls=loaded.agent.conversation.flush.max_steps)
+        flush = loaded.agent.conversation.flush
+        limits = Limits(model_calls=flush.max_steps, seconds=flush.timeout)
         agent = loaded.agent.model_copy(update={"limits": limits})
         model = ExtractiveSaver(labels[0] if labels else None) if extractive else loaded.model
         own: Loaded = replace(loaded, agent=agent, hooks=(), merge=None, model=model, tools=dict(tools))
@@ -155,6 +159,7 @@ class MemoryFlush:
             compact=None,
             offloads=None,
             flush=None,
+            output=None,  # the answer is of no type: it is NO_REPLY, or what nobody reads
         )
         journal = FlushJournal(self.journal, context.blocks, blocks)
         return Turn(made, journal, ToolCalls(made, journal, state, None, _no_resource, self.begun.resumed))

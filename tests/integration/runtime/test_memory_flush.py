@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from pydantic import BaseModel
 
 from orchestra import Agent, Block, Runtime
+from orchestra.core.agent import Limits
 from orchestra.core.conversation import Compaction, Conversation, Flush, WindowGuard
 from orchestra.core.events import ContextDecided, RunEvent, TextDelta
 from orchestra.core.messages import Message
@@ -64,6 +66,13 @@ async def fill(runtime: Runtime) -> None:
     """So much that the next turn flushes, and nothing is compacted yet."""
     await runtime.session("s", "a").add_items([Message("user", LONG), Message("assistant", LONG)])
     await runtime.session("s", "a").add_items([Message("user", LONG[:600]), Message("assistant", "ok")])
+
+
+async def hangs_in_a_flush(request: ModelRequest) -> str:
+    """What a model says whose memory flush never comes to an end."""
+    if is_flush(request):
+        await asyncio.Event().wait()
+    return "ok"
 
 
 async def test_it_saves_once_a_cycle_and_leaves_nothing_in_the_log(runtime: Runtime) -> None:
@@ -191,3 +200,43 @@ async def test_a_host_that_is_lost_in_a_flush_saves_nothing_twice(machines: Mach
     assert (await ContextStore(machines.store).record("a|s")).flushed == 0
     calls = [one for one in model.requests if is_flush(one) and one.messages[-1].role == "user"]
     assert len(calls) == 1  # the reply was in the journal
+
+
+class Trip(BaseModel):
+    """A trip."""
+
+    city: str
+
+
+async def test_what_a_flush_says_is_of_no_output_type(runtime: Runtime) -> None:
+    one, model = agent(once)
+    await runtime.register(one.model_copy(update={"output_type": Trip}))
+    await fill(runtime)
+    events = await told(runtime, "go")
+    assert flushes(events) == ["yes", "yes"]
+    asked = [request for request in model.requests if is_flush(request)]
+    assert [request.output_schema for request in asked] == [None, None]
+    assert any(request.output_schema is not None for request in model.requests)
+
+
+async def test_the_turns_limit_of_seconds_holds_in_a_flush(runtime: Runtime) -> None:
+    """A flush that took the end of the turn for its own would let the turn go on without a limit."""
+    one, _ = agent(once)
+    model = FunctionModel(hangs_in_a_flush)
+    await runtime.register(one.model_copy(update={"model": model, "limits": Limits(seconds=0.2)}))
+    await fill(runtime)
+    result = await runtime.run("a", "go", session_id="s")
+    assert (result.status, result.reason) == ("limit", "seconds")
+    assert all(map(is_flush, model.requests))
+    assert (await ContextStore(runtime.store).record("a|s")).failures == 0
+
+
+async def test_a_flush_that_takes_too_long_has_failed_and_the_answer_comes(runtime: Runtime) -> None:
+    one, _ = agent(once)
+    flush = one.conversation.flush.model_copy(update={"timeout": 0.1})
+    conversation = one.conversation.model_copy(update={"flush": flush})
+    one = one.model_copy(update={"model": FunctionModel(hangs_in_a_flush), "conversation": conversation})
+    await runtime.register(one)
+    await fill(runtime)
+    assert flushes(await told(runtime, "go")) == ["yes", "failed"]
+    assert (await runtime.session("s", "a").get_items())[-1].text == "ok"  # type: ignore[attr-defined]
