@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 MAX_LISTED = 100
 MAX_CHARS = 4_000
+STRETCH = 8_000
+"""Characters that are searched at once."""
 HEADING = "Identifiers from the messages, word for word:"
 
 # Boundaries are ASCII ones: in a text without spaces an identifier touches the words around it.
@@ -54,12 +56,40 @@ _AT_THE_END = ".,;:!?'\"*~=+-"
 def identifiers(text: str) -> tuple[str, ...]:
     """UUIDs, hashes, URLs, paths and numbers with a unit: in this order, each kind as it occurs, each once."""
     found: dict[str, int] = {}
-    for match in _ANY.finditer(text):
-        kind = match.lastgroup or ""
-        literal = _trimmed(match[0]) if kind in ("url", "path") else match[0]
-        if len(literal) > 1:
-            found.setdefault(literal, _RANKS[kind])
-    return tuple(sorted(found, key=found.__getitem__))
+    for literals in searched(text):
+        for literal, rank in literals:
+            found.setdefault(literal, rank)
+    return in_order(found)
+
+
+def searched(text: str) -> Iterator[list[tuple[str, int]]]:
+    """(Identifier, rank of its kind) as they occur, one stretch of the text after another.
+
+    A search holds the interpreter to its end, and a megabyte takes it a third of a second: who is on an event loop lets
+    others go on between two stretches.
+    """
+    at = 0
+    while at < len(text):
+        end, found = at + STRETCH, list[tuple[str, int]]()
+        # What begins in this stretch may end in the next one: it is searched beyond, and what is cut off there, again.
+        for match in _ANY.finditer(text, at, end + STRETCH // 8):
+            if match.start() >= end:
+                break
+            whole = match if match.end() < end + STRETCH // 8 else _ANY.match(text, match.start())
+            if whole is None:
+                continue
+            end = max(end, whole.end())
+            kind = whole.lastgroup or ""
+            literal = _trimmed(whole[0]) if kind in ("url", "path") else whole[0]
+            if len(literal) > 1:
+                found.append((literal, _RANKS[kind]))
+        at = end
+        yield found
+
+
+def in_order(ranks: Mapping[str, int]) -> tuple[str, ...]:
+    """Identifiers by kind, each kind as it occurs."""
+    return tuple(sorted(ranks, key=ranks.__getitem__))
 
 
 def missing(source: str | Sequence[str], summary: str) -> tuple[str, ...]:

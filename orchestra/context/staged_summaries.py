@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestra.context.chunk_ratio import chunk_tokens, oversized
-from orchestra.context.identifiers import MAX_CHARS, MAX_LISTED, appended, identifiers, missing
+from orchestra.context.identifiers import MAX_CHARS, MAX_LISTED, STRETCH, appended, in_order, missing, searched
 from orchestra.context.splitting import split_by_maximum, split_by_share
 from orchestra.context.summary_prompt import SummaryKind, SummaryRequest, prompt, transcript
 from orchestra.core.conversation import Compaction
@@ -19,7 +19,6 @@ __all__ = ["Staged", "SummaryKind", "SummaryRequest", "joined", "prompt", "stage
 
 FEW_MESSAGES = 4
 LONGEST_WAIT = 8.0
-_SCANNED_AT_ONCE = 8_000  # characters that are searched for identifiers before others get their turn on the loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,16 +254,20 @@ class _Summariser:
 
 
 async def _identifiers_of(request: SummaryRequest) -> tuple[str, ...]:
-    """Those of everything that is summarised. The loop is let go on between messages: a search takes its time."""
+    """Those of everything that is summarised. The loop is let go on in between: a search takes its time."""
     found: dict[str, None] = {}
     scanned = 0
     sources = [*(_searched(message) for message in request.messages), *request.partials, request.previous or ""]
     for text in sources:
-        found.update(dict.fromkeys(identifiers(text)))
-        scanned += len(text)
-        if scanned > _SCANNED_AT_ONCE:
-            scanned = 0
-            await asyncio.sleep(0)
+        ranks: dict[str, int] = {}
+        for literals in searched(text):
+            for literal, rank in literals:
+                ranks.setdefault(literal, rank)
+            scanned += min(len(text), STRETCH)
+            if scanned >= STRETCH:
+                scanned = 0
+                await asyncio.sleep(0)
+        found.update(dict.fromkeys(in_order(ranks)))
     return tuple(found)
 
 

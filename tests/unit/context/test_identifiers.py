@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra.context.identifiers import HEADING, MAX_CHARS, MAX_LISTED, appended, identifiers, missing
+from orchestra.context.identifiers import (
+    HEADING,
+    MAX_CHARS,
+    MAX_LISTED,
+    STRETCH,
+    appended,
+    identifiers,
+    missing,
+    searched,
+)
 
 UUID = "123e4567-e89b-12d3-a456-426614174000"
 SHA = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -98,3 +109,25 @@ def test_the_list_is_bounded_and_says_what_it_left_out() -> None:
 @pytest.mark.timeout(5)
 def test_no_text_takes_more_than_one_pass(text: str) -> None:
     assert len(identifiers(text)) <= 1  # tried at each place anew, each of these would take minutes
+
+
+@pytest.mark.parametrize(
+    "one",
+    ["550e8400-e29b-41d4-a716-446655440000", "https://a.example/" + "b" * 3_000, "/usr/lib/x.py", "12 km", "베를린"],
+)
+def test_where_a_stretch_ends_is_not_seen(one: str) -> None:
+    """Neither is an identifier cut in two there, nor does the rest of a word that is none become one."""
+    alone = identifiers(one)
+    for gap in range(-len(one) - 3, 4) if len(one) < 100 else (-2_900, -1_500, -1_000, -999, -1, 0, 1):
+        before = ("words and " * (STRETCH // 10 + 1))[: STRETCH + gap - 1] + " "
+        assert identifiers(f"{before}{one} and so on") == alone
+        assert identifiers(f"{before[:-2]} x{one} and so on") == identifiers(f"x{one}")
+
+
+def test_a_long_text_is_searched_in_short_stretches() -> None:
+    """A megabyte in one search would hold the interpreter for a third of a second."""
+    longest = 0.0
+    start = time.thread_time()
+    for _ in searched("plain words, berth 14, /usr/lib/x.py and 12 km " * 20_000):
+        longest, start = max(longest, time.thread_time() - start), time.thread_time()
+    assert longest < 0.05
