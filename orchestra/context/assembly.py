@@ -5,13 +5,12 @@ The order: repair, preprocessors, history limit (or another strategy), repair ag
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestra.context.decisions import Decisions
 from orchestra.context.flush_gate import reserve_floor_of
 from orchestra.context.history_limit import limit
-from orchestra.context.preprocessors import Preprocessor, applied
 from orchestra.context.pruning import Decision, Pruned, prune
 from orchestra.context.repair import repair
 from orchestra.context.strategies import LastOnes
@@ -30,7 +29,8 @@ class Surroundings:
 
     ``fixed`` are the tokens of instructions, blocks and tools. ``squeeze`` is 1, and less after the provider found the
     prompt too long in spite of the estimates: such a share of the window is then filled. ``turn_tokens`` is the
-    estimate of this turn's messages, where the caller has it.
+    estimate of this turn's messages, where the caller has it. ``preprocess`` applies the agent's preprocessors, if it
+    has any, to what :func:`before_preprocessors` gives.
     """
 
     window: int
@@ -38,7 +38,7 @@ class Surroundings:
     now: float
     last_call: float | None
     user_id: str | None = None
-    preprocessors: tuple[Preprocessor, ...] = ()
+    preprocess: Callable[[Sequence[Message]], Sequence[Message]] | None = None
     squeeze: float = 1.0
     turn_tokens: int | None = None
 
@@ -88,8 +88,7 @@ def assemble(
     log: LogView, turn: Sequence[Message], *, decided: Decisions, conversation: Conversation, around: Surroundings
 ) -> Assembled:
     """The history of ``log`` and this ``turn`` as a model is shown them. Nothing of either is changed."""
-    summary = summary_message(decided.summary.summary) if decided.summary is not None else None
-    start = log.beginning(decided.upto)
+    summary, start = _summary_of(decided), log.beginning(decided.upto)
     history, left = _history(log, start, summary, conversation, around)
     plain = len(log.messages) - start
     known = log.sums[-1] - log.sums[start] if _is_slice(history, log, start, plain, summary) else None
@@ -136,12 +135,27 @@ def assemble(
     return Assembled(shown[:at], shown[at:], tokens, pruned.pruned, pruned.reason, tuple(left), unfitted)
 
 
+def before_preprocessors(log: LogView, decided: Decisions) -> Sequence[Message]:
+    """What the preprocessors get: what the log holds behind its summary, repaired, with the summary in front."""
+    summary, start = _summary_of(decided), log.beginning(decided.upto)
+    history = _since(log, start) if log.healthy(start) else repair(_since(log, start))
+    return history if summary is None else [summary, *history]
+
+
+def _summary_of(decided: Decisions) -> Message | None:
+    return summary_message(decided.summary.summary) if decided.summary is not None else None
+
+
+def _since(log: LogView, start: int) -> Sequence[Message]:
+    return log.messages[start:] if start else log.messages
+
+
 def _history(
     log: LogView, start: int, summary: Message | None, conversation: Conversation, around: Surroundings
 ) -> tuple[Sequence[Message], list[LeftOut]]:
     """Repair, preprocessors, limit, repair."""
     left: list[LeftOut] = []
-    history: Sequence[Message] = log.messages[start:] if start else log.messages
+    history = _since(log, start)
     if start and summary is None:
         left.append(LeftOut("oldest messages", start, "a view reaches back 4096 entries at most"))
 
@@ -156,10 +170,8 @@ def _history(
         )
     if summary is not None:
         history = [summary, *history]
-    if around.preprocessors:
-        history = told(
-            "by preprocessors", history, applied(around.preprocessors, history), "conversation.preprocessors"
-        )
+    if around.preprocess is not None:
+        history = told("by preprocessors", history, around.preprocess(history), "conversation.preprocessors")
     before = history
     if conversation.strategy == "window":
         history = LastOnes(conversation.window).view(history)

@@ -57,8 +57,8 @@ class Filter:
 class Redact:
     """Every place that matches is replaced: in texts, reasoning, data, and the arguments of calls.
 
-    ``replacement`` is taken as it stands. Raises :class:`ConfigError` for a pattern that takes longer than a second
-    on one text: what could not be searched is not shown.
+    ``replacement`` is taken as it stands. Other threads go on while it searches. Raises :class:`ConfigError` for a
+    pattern that takes longer than a second on one text: what could not be searched is not shown.
     """
 
     pattern: regex.Pattern[str]
@@ -97,7 +97,7 @@ class Redact:
 
     def _sub(self, text: str) -> str:
         try:
-            return str(self.pattern.sub(lambda _: self.replacement, text, timeout=REDACT_SECONDS))
+            return str(self.pattern.sub(lambda _: self.replacement, text, concurrent=True, timeout=REDACT_SECONDS))
         except TimeoutError:
             raise ConfigError(
                 f"the pattern {self.pattern.pattern!r} takes too long on a text of {len(text)} characters",

@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
-from orchestra.context.assembly import Assembled, Surroundings, assemble
+from orchestra.context.assembly import Assembled, Surroundings, assemble, before_preprocessors
 from orchestra.context.blocks import render
 from orchestra.context.decisions import (
     NO_DECISIONS,
@@ -21,6 +21,7 @@ from orchestra.context.decisions import (
 )
 from orchestra.context.memory_update import notes_too_large, pinned_notes
 from orchestra.context.offload import RETRIEVE
+from orchestra.context.preprocessors import applied
 from orchestra.context.size import current_tokens
 from orchestra.context.view import LogView
 from orchestra.context.zones import Tier, fixed_instructions
@@ -29,6 +30,7 @@ from orchestra.core.errors import ContextOverflow
 from orchestra.core.jsontext import Json, dumps
 from orchestra.core.messages import Message, Meta, as_messages
 from orchestra.core.model import ModelReply, ModelRequest, ToolSpec, Usage
+from orchestra.core.own_thread import in_own_thread
 from orchestra.core.tokens import message_tokens, text_tokens
 from orchestra.runtime.definition import Loaded
 from orchestra.runtime.memory_files import FILE_TOOL
@@ -68,6 +70,7 @@ class Prompt:
     _last_call: float | None = field(init=False)
     _system: tuple[tuple[BlockView, ...] | None, str, int] | None = field(default=None, init=False)
     _tools: tuple[tuple[ToolSpec, ...], int] | None = field(default=None, init=False)
+    _preprocessed: tuple[list[Message], Sequence[Message]] | None = field(default=None, init=False)
     _taken: list[Message] = field(default_factory=list, init=False)
     _turn: list[Message] = field(default_factory=list, init=False)
     _turn_tokens: int = field(default=0, init=False)
@@ -83,6 +86,25 @@ class Prompt:
             self._last_call = None
 
     # --- the request ----------------------------------------------------------------------------------------------
+
+    async def prepare(self) -> None:
+        """Apply the agent's preprocessors, in a thread: they may take their time, and the host has others to serve.
+
+        Once for each history: the calls of a turn are shown the same one, in front of what the turn has added. A
+        turn that is cancelled meanwhile leaves the thread to itself; it works on copies.
+        """
+        if self.loaded.preprocessors:
+            history = before_preprocessors(self.log, self.decided)
+            if self._preprocessed is None or self._preprocessed[0] != history:
+                history = list(history)
+                self._preprocessed = history, await in_own_thread(applied, self.loaded.preprocessors, history)
+
+    def _preprocess(self, history: Sequence[Message]) -> Sequence[Message]:
+        """What came of it in :meth:`prepare`, and for a report, which has no turn, what comes of it now."""
+        if self._preprocessed is None or self._preprocessed[0] != history:
+            return applied(self.loaded.preprocessors, history)
+        given, made = self._preprocessed
+        return history if made is given else made
 
     def request(self, context: TurnContext, *, unsent: Sequence[Message] | None = None) -> ModelRequest:
         """What the model is shown now. ``unsent``: only this, since the provider has the rest.
@@ -129,7 +151,7 @@ class Prompt:
         noted = sum(map(text_tokens, notes))
         around = Surroundings(
             *(self.window, self.fixed + noted, now, self._last_call, self.user_id),
-            *(self.loaded.preprocessors, self.squeeze),
+            *(self._preprocess if self.loaded.preprocessors else None, self.squeeze),
             turn_tokens=self._turn_tokens if turn is self._turn else None,
         )
         conversation = self.loaded.agent.conversation

@@ -215,6 +215,7 @@ class Turn:
         """Show the view and get the reply; one that the provider finds too long is made shorter and shown again."""
         context, overflows = self.context, 0
         while True:
+            await context.prompt.prepare()
             view = self.view()
             context.tell_decisions()
             request = await context.hooks.change("before_model", view, ask=ask)

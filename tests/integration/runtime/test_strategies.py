@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import time
 
 import pytest
 
@@ -22,6 +24,15 @@ def only_users(messages: list[Message]) -> list[Message]:
     kept = [message for message in messages if message.role == "user"]
     messages.clear()
     return kept
+
+
+seen: list[int] = []
+
+
+def noting(messages: list[Message]) -> list[Message]:
+    """A preprocessor that notes how many messages it gets."""
+    seen.append(len(messages))
+    return messages
 
 
 def shown(request: ModelRequest) -> list[str]:
@@ -167,3 +178,38 @@ async def test_what_was_pruned_of_a_turn_that_is_not_kept_is_not_decided_for_the
     for number in range(3):
         await runtime.run("a", f"read {number}", session_id="s")
         assert newest_result(model) == "word " * 2_000
+
+
+async def test_a_slow_preprocessor_keeps_nobody_else_waiting(runtime: Runtime) -> None:
+    """A pattern that takes a second and then fails: the loop of the host goes on meanwhile."""
+    model, agent = model_and_agent({"preprocessors": [{"redact": "(a|aa)+$"}]})
+    await runtime.register(agent)
+    await runtime.session("s", "a").add_items([Message("user", "a" * 80 + "b"), Message("assistant", "ok")])
+    worked, over = list[float](), asyncio.Event()
+
+    async def beat() -> None:
+        while not over.is_set():
+            before = time.thread_time()
+            await asyncio.sleep(0.005)
+            worked.append(time.thread_time() - before)
+
+    beating = asyncio.ensure_future(beat())
+    result = await runtime.run("a", "go", session_id="s")
+    over.set()
+    await beating
+    assert (result.status, result.reason) == ("failed", "ConfigError")
+    assert "takes too long" in result.error
+    assert model.requests == []
+    assert len(worked) > 20
+    assert max(worked) < 0.05
+
+
+async def test_preprocessors_work_once_for_the_calls_of_a_turn(runtime: Runtime) -> None:
+    model, agent = reading_agent()
+    seen.clear()
+    conversation = agent.conversation.model_copy(update={"preprocessors": (f"{__name__}:noting",)})
+    await runtime.register(agent.model_copy(update={"conversation": conversation}))
+    await runtime.run("a", "read 0", session_id="s")
+    await runtime.run("a", "read 1", session_id="s")
+    assert len(model.requests) == 4
+    assert seen == [0, 4]
