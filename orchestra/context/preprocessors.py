@@ -143,6 +143,17 @@ def applied(preprocessors: Sequence[Preprocessor], messages: Sequence[Message]) 
     return messages
 
 
+def redacted(preprocessors: Sequence[Preprocessor], messages: Sequence[Message]) -> Sequence[Message]:
+    """``messages`` after those steps that redact, and no others: one message for one.
+
+    For what is shown to a model elsewhere than in a prompt.
+    """
+    for preprocessor in preprocessors:
+        if isinstance(preprocessor, Redact):
+            messages = preprocessor(messages)
+    return messages
+
+
 def _unchanged(given: Sequence[Message], made: Sequence[Message]) -> Sequence[Message]:
     """``given`` when ``made`` says the same; else ``made`` with those of ``given`` that are the same in it."""
     if len(given) == len(made) and all(one is other or one == other for one, other in zip(given, made, strict=True)):

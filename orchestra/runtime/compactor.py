@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from orchestra.context.compaction import Cut, cut, cut_at, keep_recent_of
 from orchestra.context.decisions import Decisions
+from orchestra.context.preprocessors import redacted
 from orchestra.context.pressure import eviction_cut
 from orchestra.context.repair import repair
 from orchestra.context.splitting import legal_places
@@ -21,6 +22,7 @@ from orchestra.core.failpoints import failpoint
 from orchestra.core.jsontext import dumps
 from orchestra.core.messages import Message
 from orchestra.core.model import Delta, Model, ModelRequest
+from orchestra.core.own_thread import in_own_thread
 from orchestra.core.tokens import text_tokens
 from orchestra.models.extractive import ExtractiveModel
 from orchestra.models.extractive_summary import ExtractiveSummary
@@ -104,7 +106,9 @@ class Compactor:
             async with asyncio.timeout(settings.timeout):
                 return await _asked(model, request)
 
-        messages, tokens = self._stretch.messages, self._stretch.tokens
+        # Who summarises is a model too: what is not to be shown to one is not shown to this one.
+        messages = await in_own_thread(redacted, self._loaded.preprocessors, self._stretch.messages)
+        tokens = self._stretch.tokens
         end = at.index if at.turn_start is None else at.turn_start
         history = (
             await staged(

@@ -213,3 +213,19 @@ async def test_preprocessors_work_once_for_the_calls_of_a_turn(runtime: Runtime)
     await runtime.run("a", "read 1", session_id="s")
     assert len(model.requests) == 4
     assert seen == [0, 4]
+
+
+async def test_what_is_redacted_is_not_shown_to_who_summarises(runtime: Runtime) -> None:
+    fields = {
+        "preprocessors": [{"redact": r"\b\d{16}\b"}],
+        "compaction": {"block_stream": True, "retries": 0},
+        "flush": {"enabled": False},
+    }
+    model, agent = model_and_agent(fields, context_tokens=2_000)
+    await runtime.register(agent)
+    for number in range(8):
+        await runtime.run("a", f"my card {number} is 1234567812345678 " + "and so on " * 100, session_id="s")
+    asked = [request for request in model.requests if "takes the place" in request.messages[0].text]
+    words = " ".join(message.text for request in asked for message in request.messages)
+    assert "my card 0 is [redacted]" in words
+    assert "1234567812345678" not in words
