@@ -49,16 +49,22 @@ def test_adaptive_backs_off_and_comes_closer() -> None:
         turns = interval or trigger.min
         interval = trigger.interval_after(Counters(turns, interval=interval), changes)
         seen.append(interval)
-    assert seen == [3, 4, 5, 4, 5, 6, 7, 8, 10, 12, 12, 12, 12, 4, 3, 2]
+    assert seen == [3, 4, 5, 4, 5, 6, 7, 8, 10, 12, 12, 12, 12, 8, 6, 3]
 
 
-@pytest.mark.parametrize(("lines", "turns", "interval"), [(1, 3, 6), (1, 1, 3), (3, 1, 2), (12, 1, 1)])
-def test_adaptive_settles_where_lines_times_turns_are_its_aim(lines: int, turns: int, interval: int) -> None:
-    trigger, now = Adaptive(1, 25), 0
-    for _ in range(20):
-        taken = now or trigger.min
-        now = trigger.interval_after(Counters(taken, interval=now), taken * lines // turns)
-    assert now == interval
+@pytest.mark.parametrize(("lines", "turns"), [(1, 10), (1, 4), (1, 2), (55, 64), (1, 1), (7, 1)])
+def test_adaptive_settles_where_lines_times_turns_squared_are_its_aim(lines: int, turns: int) -> None:
+    trigger, now, taken, told = Adaptive(1, 25), 0, 0, 0
+    found = []
+    for _ in range(200):
+        length = now or trigger.min
+        # As many lines as have come since the last pass, at an even rate.
+        before, taken = told, taken + length
+        told = taken * lines // turns
+        now = trigger.interval_after(Counters(length, interval=now), told - before)
+        found.append(now)
+    middle = sorted(found[100:])[50]
+    assert middle == pytest.approx((55 * turns / lines) ** (1 / 3), abs=1.25)
 
 
 def test_only_adaptive_learns() -> None:
