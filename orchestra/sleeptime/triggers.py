@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -160,5 +161,5 @@ class Adaptive:
 
 def _cube_root(value: int) -> int:
     """The largest whole number whose cube is not greater."""
-    root = round(value ** (1 / 3))
+    root = round(math.cbrt(value))
     return root - (root**3 > value)
