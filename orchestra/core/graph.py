@@ -237,9 +237,11 @@ class Graph(GraphDraft):
         if not names:
             raise ConfigError(f"graph {self.name!r} has no nodes", field="nodes")
         for name in names:
-            if name in RESERVED_NODES or not name.strip() or any(mark in name for mark in "|#[]\n"):
-                hint = f"Not allowed are {', '.join(sorted(RESERVED_NODES))}, and names with | # [ ] or line breaks"
-                raise ConfigError(f"{name!r} cannot be a node's name", field=f"nodes.{name}", hint=hint)
+            if name in RESERVED_NODES or not name.strip() or not name.isprintable() or set(name) & set("|#[]"):
+                reserved = ", ".join(sorted(RESERVED_NODES))
+                hint = f"Not allowed are {reserved}, and names with | # [ ] or what cannot be printed"
+                field = f"nodes.{name}" if name.isprintable() else "nodes"
+                raise ConfigError(f"{name!r} cannot be a node's name", field=field, hint=hint)
         for i, end in shape.unknown:
             key = "from" if self.edges[i].from_ == end else "to"
             raise self._no_node(f"edges[{i}].{key}", end, f"edge {self.edges[i].shown} names")

@@ -219,7 +219,9 @@ class _Execution:
             result = NodeResult("failed", "cancelled", "what ran in the node was cancelled")
         except self.fatal as error:
             result = error
-        except Exception as error:
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # SystemExit too, which a library raises for wrong arguments: it ends no host
             if isinstance(error, TimeoutError) and clock.expired():
                 result = NodeResult("failed", NODE_TIMEOUT, f"it took longer than {self.node_timeout:g} s")
             else:

@@ -58,7 +58,12 @@ async def call_function(value: object, given: VisitInput, context: ToolContext) 
             found = await in_own_thread(function, **values)
     if isinstance(found, NodeResult):
         return found
-    output = found if fault(found, "output") is None else to_jsonable_python(found, fallback=lambda one: one)
+    output = found
+    if fault(found, "output") is not None:
+        try:
+            output = to_jsonable_python(found)
+        except Exception as error:  # each kind of value has its own
+            raise InputError(f"output: {error}; a function of a graph returns a JSON value") from None
     if (bad := fault(output, "output")) is not None:
         raise InputError(f"{bad[0]}: {bad[1]}; a function of a graph returns a JSON value")
     return NodeResult("completed", output=cast("Json", output), text=as_text(cast("Json", output)))

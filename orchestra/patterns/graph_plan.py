@@ -48,8 +48,8 @@ class _Known:
 class GraphPlan:
     """The planner of one run of ``graph`` on ``task``. See :class:`orchestra.patterns.planning.Planner`.
 
-    ``functions`` loads what the definition names in text (``flow.py:question``). Conditions and input functions get
-    ``invocation_state`` as it is given here.
+    ``functions`` loads what the definition names in text (``flow.py:question``). Conditions and functions for inputs
+    and items each get what ``invocation_state`` gives: a copy, so that none sees what another one did to it.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class GraphPlan:
         graph: Graph,
         task: Sequence[Message],
         *,
-        invocation_state: Mapping[str, object] | None = None,
+        invocation_state: Callable[[], Mapping[str, object]] = dict,
         functions: Callable[[str], object] | None = None,
     ) -> None:
         self.graph, self.task = graph, tuple(task)
-        self._invocation_state = invocation_state if invocation_state is not None else {}
+        self._invocation_state = invocation_state
         self._functions = functions
         self._shape = graph.shape
         self._arrivals = Arrivals(graph.shape, {name: node.join for name, node in graph.nodes.items()})
@@ -205,16 +205,16 @@ class GraphPlan:
             many = None if item is None or round_.items is None else (item, len(round_.items), value)
             return node_input(self.task, outputs, many)
         state = replace(round_.state, item=value)
-        made = self._function(node.inputs)(state, self._invocation_state)
+        made = self._function(node.inputs)(state, self._invocation_state())
         return own_input(made, {name: copied(data) for name, (data, _) in round_.outputs.items()}, value)
 
     def _items(self, name: str, node: Node, state: GraphState) -> Sequence[Json]:
         if not isinstance(node.map, str):
-            found = self._function(node.map)(state, self._invocation_state)
+            found = self._function(node.map)(state, self._invocation_state())
         elif node.map in self.graph.nodes:
             found = state[node.map].output
         else:
-            found = Expression(node.map).evaluate(state.names(self._invocation_state))
+            found = Expression(node.map).evaluate(state.names(self._invocation_state()))
         if not isinstance(found, list | tuple):
             raise InputError(f"{type(found).__name__} is no list")
         if (bad := fault(list(found), "items")) is not None:
@@ -229,8 +229,8 @@ class GraphPlan:
             return True
         try:
             if edge.expression is None:
-                return bool(self._function(edge.when)(state, self._invocation_state))
-            value = edge.expression.evaluate(state.names(self._invocation_state))
+                return bool(self._function(edge.when)(state, self._invocation_state()))
+            value = edge.expression.evaluate(state.names(self._invocation_state()))
             if not isinstance(value, bool):
                 raise InputError(f"{edge.when!r} gives {type(value).__name__}, not true or false")
             return value

@@ -26,6 +26,7 @@ from orchestra.patterns.outcome import PatternOutcome
 from orchestra.patterns.swarm_plan import SwarmPlan
 from orchestra.patterns.visits import ABORTED, NodeResult, NodeStatus, Visit, interrupt_id
 from orchestra.runtime.child_runs import output_text
+from orchestra.runtime.questions import asked_in
 from orchestra.runtime.tool_calls import UNKNOWN_OUTCOME
 from orchestra.runtime.turn import Outcome, Turn
 
@@ -105,7 +106,7 @@ class PatternRun(Turn):
         if isinstance(self.pattern, Swarm):
             last = self._state.view().get(LAST) if self.pattern.start == "last" else None
             return SwarmPlan(self.pattern, task, first=last if isinstance(last, str) else None)
-        opened = self._invocation_state.open() if self._invocation_state is not None else {}
+        opened = self._invocation_state.open if self._invocation_state is not None else dict
         return GraphPlan(self.pattern, task, invocation_state=opened)
 
     def _remember(self, node: str) -> None:
@@ -130,7 +131,7 @@ class PatternRun(Turn):
 
     async def _visited(self, visit: Visit) -> NodeResult:
         hooks, ask = self.context.hooks, self.context.questions.asker(visit.key)
-        decision = await hooks.change("before_node", "run", visit, ask=ask)
+        decision = await hooks.change("before_node", "run", visit.copied(), ask=ask)
         if decision == "skip":
             return NodeResult("skipped", "hook", output=visit.given.text, text=visit.given.text)
         if decision == "abort":
@@ -139,7 +140,9 @@ class PatternRun(Turn):
         function = self.pattern.nodes[visit.node].function if isinstance(self.pattern, Graph) else None
         result = await (self._child(visit) if function is None else self._function(visit, function))
         failpoint("pattern.node_done")
-        return result if result.status == "interrupted" else await hooks.change("after_node", result, visit, ask=ask)
+        if result.status == "interrupted":
+            return result
+        return await hooks.change("after_node", result, visit.copied(), ask=ask)
 
     async def _child(self, visit: Visit) -> NodeResult:
         """A node that is a run below this one."""
@@ -194,9 +197,11 @@ class PatternRun(Turn):
         call = ToolCall(visit.key, visit.node, {})
         try:
             return await call_function(function, visit.given, self._tools.surroundings(visit.key, call, {}, view))
-        except Interrupt:
+        except BaseException as error:
+            if (asked := asked_in(error)) is None:
+                raise
             self.context.questions.marks[f"w:{visit.key}.{rounds + 1}"] = "1"
-            raise
+            raise asked from None
         finally:
             view.close()
 

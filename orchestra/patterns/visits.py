@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
 from orchestra.core.errors import InputError
 from orchestra.core.handoff import Handoff
-from orchestra.core.jsontext import Json
+from orchestra.core.jsontext import Json, copied
 from orchestra.core.messages import Message
 from orchestra.core.model import Usage
 from orchestra.core.names import derived_id
@@ -127,6 +127,12 @@ class Visit:
     def key(self) -> str:
         """``check#2``, or ``part#1[3]`` for an item: the same in every run of this graph on this input."""
         return visit_key(self.node, self.number, self.item)
+
+    def copied(self) -> Visit:
+        """The same visit for a hook to look at: what that does to the data in it is done to nothing else."""
+        given = self.given
+        outputs, item, value = copied(dict(given.outputs)), copied(given.item), copied(given.value)
+        return replace(self, given=replace(given, outputs=outputs, item=item, value=value))  # type: ignore[arg-type]
 
 
 def visit_key(node: str, number: int, item: int | None) -> str:

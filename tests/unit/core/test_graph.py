@@ -76,6 +76,8 @@ REFUSED: list[tuple[dict[str, object], str]] = [
     ({"nodes": {}}, "nodes: graph 'g' has no nodes"),
     ({"nodes": {"nodes": "w"}}, "nodes.nodes: 'nodes' cannot be a node's name"),
     ({"nodes": {"a#1": "w"}}, "'a#1' cannot be a node's name"),
+    ({"nodes": {"\x1b[2J": "w"}}, "'\\x1b[2J' cannot be a node's name"),
+    ({"nodes": {"\ud800": "w"}}, "'\\ud800' cannot be a node's name"),
     ({"nodes": {"a": Node("w", map="a <")}}, "nodes.a.map: node 'a': 'a <' is no expression"),
     ({"nodes": {"a": {"join": "any"}}}, "a node needs either run or function"),
     ({"nodes": {"a": {"run": "w", "function": "f.py:f"}}}, "a node needs either run or function"),

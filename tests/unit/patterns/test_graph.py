@@ -349,7 +349,7 @@ async def test_conditions_read_status_output_and_invocation_state(score: float, 
         Edge("check", "send", when=good),
     ]
     made = Graph("g", nodes=nodes, edges=edges, max_node_executions=12)
-    plan = GraphPlan(made, TASK, invocation_state={"user": "ana"})
+    plan = GraphPlan(made, TASK, invocation_state=lambda: {"user": "ana"})
     [first] = plan.ready()
     plan.settled(plan.judge(first, await stage(first)))
     [second] = plan.ready()
