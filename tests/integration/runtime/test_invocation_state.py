@@ -7,13 +7,13 @@ import threading
 from typing import Any
 
 import pytest
-import redis
 
 from orchestra import Agent, HookContext, Runtime, ToolContext
 from orchestra.core.errors import InvocationStateError
 from orchestra.core.model import ModelRequest
 from orchestra.testing import ScriptedModel, call, reply
 from tests.servers import Server
+from tests.stored import stored
 
 CANARY = "canary-7f3a"
 
@@ -79,21 +79,6 @@ async def test_it_is_in_no_key_event_prompt_or_log(
     runtime: Runtime, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     during: list[str] = []
-    dump = redis.Redis.from_url(server.url)
-
-    def value_of(key: bytes) -> object:
-        read = {
-            b"string": dump.get,
-            b"hash": dump.hgetall,
-            b"list": lambda name: dump.lrange(name, 0, -1),
-            b"set": dump.smembers,
-            b"zset": lambda name: dump.zrange(name, 0, -1),
-            b"stream": dump.xrange,
-        }
-        return read[dump.type(key)](key)  # type: ignore[index]
-
-    def everything() -> str:
-        return str([(key, value_of(key)) for key in dump.scan_iter()])
 
     class Watching:
         def before_model(self, context: HookContext, request: ModelRequest) -> None:
@@ -101,7 +86,7 @@ async def test_it_is_in_no_key_event_prompt_or_log(
 
     def look(ctx: ToolContext) -> str:
         """Look."""
-        during.extend((repr(ctx), everything()))
+        during.extend((repr(ctx), stored(server.url)))
         return f"{len(ctx.invocation_state)} things"
 
     def fail(ctx: ToolContext) -> str:
@@ -113,8 +98,7 @@ async def test_it_is_in_no_key_event_prompt_or_log(
     with caplog.at_level(logging.DEBUG):
         state = {"key": CANARY, "nested": {"deep": [CANARY]}}
         events = [event async for event in runtime.stream("a", "go", session_id="s", invocation_state=state)]
-    texts = (*during, repr(events), repr(model.requests), caplog.text, everything())
-    dump.close()
+    texts = (*during, repr(events), repr(model.requests), caplog.text, stored(server.url))
     assert len(during) == 4
     assert "run:" in during[2]
     assert all(CANARY not in text for text in texts)
