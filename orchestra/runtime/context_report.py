@@ -12,6 +12,7 @@ from orchestra.context.flush_gate import flush_due, reserve_floor_of
 from orchestra.context.summary_message import is_summary
 from orchestra.context.view import TAIL_ENTRIES, LogView
 from orchestra.core.blocks import BlockView
+from orchestra.core.conversation import Conversation
 from orchestra.core.jsontext import Json
 from orchestra.core.messages import Message
 from orchestra.core.tokens import text_tokens
@@ -60,7 +61,7 @@ class OutOfPrompt:
 class ContextReport:
     """The next prompt of a session, without the input of the next turn. ``tokens`` is the estimate of all parts.
 
-    ``window`` is the model's, ``reserved`` what of it is kept free for the reply. ``counted`` is the provider's own
+    ``model`` is the kind of a runnable that has none of its own. ``window`` is the model's, ``reserved`` what of it is kept free for the reply. ``counted`` is the provider's own
     count of the last prompt with its reply, 0 when there is none that holds.
     """
 
@@ -159,9 +160,9 @@ class _Report:
         due = compaction_due(
             prompt.tokens + made.unfitted, prompt.window, conversation.compaction, conversation.pressure
         )
-        gates.append(ContextGate("compaction", due.yes, due.reason))
+        gates.append(_unless_without(conversation, ContextGate("compaction", due.yes, due.reason)))
         return ContextReport(
-            *(session_id, agent.name, self.loaded.model.name, conversation.strategy, prompt.window),
+            *(session_id, agent.name, self.loaded.kind or self.loaded.model.name, conversation.strategy, prompt.window),
             *(reserve_floor_of(prompt.window, conversation.compaction.reserve_floor), prompt.tokens),
             *(call.tokens if valid and call is not None else 0, decided.cycle),
             tuple(part for part in parts if part is not None),
@@ -189,7 +190,14 @@ class _Report:
             flushed=prompt.decided.flushed,
             log_bytes=self.bytes,
         )
-        return ContextGate("memory flush", gate.yes, gate.reason)
+        return _unless_without(conversation, ContextGate("memory flush", gate.yes, gate.reason))
+
+
+def _unless_without(conversation: Conversation, gate: ContextGate) -> ContextGate:
+    """``gate``, of a step that comes with summaries, as it is where none are made."""
+    if conversation.strategy == "safeguard" or (gate.name == "compaction" and conversation.strategy == "summarizing"):
+        return gate
+    return replace(gate, due=False, reason=f"not a part of the strategy {conversation.strategy}")
 
 
 _NAMES = {"user": "user messages", "assistant": "replies", "tool": "tool results", "system": "system messages"}

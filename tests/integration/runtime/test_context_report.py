@@ -89,3 +89,14 @@ async def test_what_is_left_out_is_named_with_its_reason(runtime: Runtime) -> No
 async def test_a_session_that_is_not_there(runtime: Runtime) -> None:
     with pytest.raises(UnknownName):
         await runtime.context("none")
+
+
+@pytest.mark.parametrize("strategy", ["full", "window"])
+async def test_a_step_that_the_strategy_does_not_have_is_never_due(runtime: Runtime, strategy: str) -> None:
+    fields = {"guard": {"minimum": 0}, "strategy": strategy, "window": {"messages": 100}}
+    one, _ = agent(conversation=Conversation.model_validate(fields), context_tokens=2_000)
+    await runtime.register(one)
+    await runtime.session("s", "a").add_items([Message("user", LONG), Message("assistant", LONG)] * 6)
+    gates = {gate.name: gate for gate in (await runtime.context("s")).gates}
+    for name in ("memory flush", "compaction"):
+        assert (gates[name].due, gates[name].reason) == (False, f"not a part of the strategy {strategy}")
