@@ -114,7 +114,9 @@ def assemble(
     else:
         tokens = _tokens(pruned.messages, known, lead, plain, log)
     unfitted = 0
-    if conversation.strategy != "full" and tokens > (budget := budget_of(conversation, around)):
+    # What a provider has refused is not asked for again as it was, not even by ``full``.
+    bounded = conversation.strategy != "full" or around.squeeze < 1
+    if bounded and tokens > (budget := budget_of(conversation, around)):
         before = tokens
         tail = start if known is not None else None
         shown, pruned, tokens = _fitted(pruned, len(history), tokens, budget, conversation, around, log, tail)

@@ -40,13 +40,16 @@ class Upkeep:
         told = partial(context.tell, ContextDecided, part="compaction", tokens=tokens, window=prompt.window)
         if gate and (reason := self._why_later(prompt, cached, tokens)):
             gate = Gate(False, f"{gate.reason}; {reason}")
-        told(decision="yes" if gate else "no", reason=gate.reason)
         if not gate:
+            told(decision="no", reason=gate.reason)
             return
         compactor = self._compactor(prompt, cached, edition)
         if not conversation.compaction.block_stream:
-            self._host.background.start(self._thread, lambda: compactor.compact(gate.reason))
+            started = self._host.background.start(self._thread, lambda: compactor.compact(gate.reason))
+            full = f"{gate.reason}; this host makes as many summaries as it may at once"
+            told(decision="yes" if started else "no", reason=gate.reason if started else full)
             return
+        told(decision="yes", reason=gate.reason)
         done = await compactor.compact(gate.reason)
         if done.record is None:
             told(decision="failed", reason=done.reason)

@@ -20,6 +20,7 @@ from orchestra.core.messages import Message
 from orchestra.core.model import ModelReply, ModelRequest
 from orchestra.core.tokens import message_tokens
 from orchestra.models.extractive import ExtractiveModel
+from orchestra.runtime.background import MOST
 from orchestra.runtime.compactor import Compactor
 from orchestra.store.context_store import ContextRecord, ContextStore
 from orchestra.testing import FunctionModel
@@ -256,3 +257,49 @@ async def test_instructions_larger_than_the_window_are_a_typed_error(runtime: Ru
     assert result.status == "failed"
     assert "instructions, blocks and tools alone take" in result.error
     assert model.requests == []
+
+
+@pytest.mark.parametrize("strategy", ["full", "window"])
+async def test_without_summaries_an_overflow_leaves_older_turns_out(runtime: Runtime, strategy: str) -> None:
+    """What was refused is not asked for again as it was."""
+    sizes: list[int] = []
+
+    def answer(request: ModelRequest) -> str:
+        sizes.append(len(request.messages))
+        if sum(map(message_tokens, request.messages)) > 2_000:
+            raise ContextOverflow("m", "too long")
+        return "ok"
+
+    fields = {"guard": {"minimum": 0}, "strategy": strategy, "window": {"messages": 100}}
+    made = Conversation.model_validate(fields)
+    await runtime.register(Agent(name="a", model=FunctionModel(answer), context_tokens=4_000, conversation=made))
+    await runtime.session("s", "a").add_items([Message("user", LONG), Message("assistant", "ok")] * 8)
+    assert (await runtime.run("a", "go", session_id="s")).output == "ok"
+    assert sizes[-1] < sizes[0]
+    assert len(set(sizes)) == len(sizes)
+
+
+async def test_a_host_that_makes_many_summaries_says_that_this_one_waits(machines: Machines) -> None:
+    one, _ = agent(lambda request: "They told a story.")
+    client = await machines.client()
+    await client.register(one)
+    over, background = asyncio.Event(), machines.hosts[0].background
+    for number in range(MOST):
+        assert background.start(f"other {number}", over.wait)
+    told: list[ContextDecided] = []
+    for number in range(4):
+        async for event in client.stream("a", f"{number} {LONG}", session_id="s"):
+            if isinstance(event, ContextDecided) and event.part == "compaction":
+                told.append(event)
+    assert (told[-1].decision, told[-1].reason.partition("; ")[2]) == (
+        "no",
+        "this host makes as many summaries as it may at once",
+    )
+    over.set()
+    await until("the others have ended", lambda: not background.working)
+    await client.run("a", "go on", session_id="s")
+
+    async def recorded() -> bool:
+        return (await ContextStore(machines.store).record("a|s")).cycle == 1
+
+    await until("the next turn has compacted", recorded)
