@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from orchestra.context.missing_result import without_malformed
 from orchestra.core.errors import (
     ContextOverflow,
     DefinitionChanged,
@@ -242,7 +243,10 @@ class Turn:
         if reply is None:
             raise ModelError(context.loaded.model.name, "the stream ended without a reply")
         check_reply(context.loaded.model, request.conversation, reply, context.messages)
-        return reply
+        message = without_malformed(reply.message)
+        if message is None:
+            raise ModelError(context.loaded.model.name, "the reply is nothing but a tool call without an id or a name")
+        return reply if message is reply.message else replace(reply, message=message)
 
     def view(self) -> ModelRequest:
         """What the model is shown; see :class:`orchestra.runtime.prompt.Prompt`."""

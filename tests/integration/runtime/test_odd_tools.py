@@ -8,9 +8,11 @@ import threading
 import pytest
 
 from orchestra import Agent, RunResult, Runtime, ToolContext, tool
+from orchestra.context.invariants import faults
 from orchestra.core.errors import InputError, StoreUnavailable
 from orchestra.core.events import Emitted, RunEnded, ToolEnded
-from orchestra.core.messages import Message
+from orchestra.core.messages import Message, ToolCall
+from orchestra.core.model import ModelReply
 from orchestra.runtime.tool import Tool
 from orchestra.testing import ScriptedModel, call, reply
 
@@ -194,3 +196,17 @@ async def test_a_sync_tool_emits_through_the_loop(runtime: Runtime) -> None:
     assert ended is not None
     assert ended.status == "completed"
     assert numbers == sorted(set(numbers))
+
+
+async def test_a_call_that_cannot_be_answered_is_not_stored(runtime: Runtime) -> None:
+    """A provider would refuse it in every later prompt."""
+    broken, whole = ToolCall("c", "", {}), ToolCall("d", "look", {})
+    replies = [ModelReply(Message("assistant", "both", (broken, whole))), reply("done")]
+    model = ScriptedModel([*replies, ModelReply(Message("assistant", "", (broken,)))])
+    await runtime.register(Agent(name="a", model=model, tools=(Tool(lambda: "seen", name="look"),)))
+    result = await runtime.run("a", "go", session_id="s")
+    assert [message.tool_calls for message in result.messages] == [(), (whole,), (), ()]
+    assert faults([message for message in model.requests[1].messages if message.role != "system"]) == []
+    alone = await runtime.run("a", "go", session_id="s")
+    assert (alone.status, alone.reason) == ("failed", "model")
+    assert "without an id or a name" in alone.error
