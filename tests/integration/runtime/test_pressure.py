@@ -6,9 +6,12 @@ from orchestra import Agent, Block, Runtime, tool
 from orchestra.context.summary_message import is_summary, summary_text
 from orchestra.core.conversation import Compaction, Conversation, Flush, Pressure, WindowGuard
 from orchestra.core.messages import Message
-from orchestra.core.model import ModelReply, ModelRequest
+from orchestra.core.model import ModelReply, ModelRequest, ToolSpec
+from orchestra.runtime.heartbeat import with_heartbeat
+from orchestra.runtime.prompt import lone_prompt, spec_tokens
 from orchestra.store.context_store import ContextStore
 from orchestra.testing import FunctionModel, call, reply
+from tests.hosts import Machines
 
 LONG = "a long story about nothing in particular, told again and again " * 20
 
@@ -89,3 +92,17 @@ async def test_no_notice_while_there_is_room(runtime: Runtime) -> None:
     await runtime.session("s", "a").add_items([Message("user", LONG)])
     await runtime.run("a", "go", session_id="s")
     assert not told(model.requests[0])
+
+
+async def test_the_size_of_a_tool_is_that_of_how_it_is_described(machines: Machines) -> None:
+    """A flush shows tools without the heartbeat: which was seen first on this host must not matter to any prompt."""
+    client = await machines.client()
+    await client.register(Agent(name="a", model=FunctionModel(lambda request: "ok")))
+    await client.run("a", "go", session_id="s")
+    loaded = machines.hosts[0].caches.agents["a"].loaded
+    plain = ToolSpec("look", "Look at something.", {"type": "object", "properties": {}})
+    for spec in (plain, with_heartbeat(plain), plain):
+        prompt = lone_prompt(loaded)
+        prompt.opening([], (spec,), 0.0)
+        assert prompt.fixed == spec_tokens(spec)
+    assert spec_tokens(plain) < spec_tokens(with_heartbeat(plain))
