@@ -61,8 +61,9 @@ class OutOfPrompt:
 class ContextReport:
     """The next prompt of a session, without the input of the next turn. ``tokens`` is the estimate of all parts.
 
-    ``model`` is the kind of a runnable that has none of its own. ``window`` is the model's, ``reserved`` what of it is kept free for the reply. ``counted`` is the provider's own
-    count of the last prompt with its reply, 0 when there is none that holds.
+    ``model`` is the kind of a runnable that has none of its own. ``window`` is the model's, ``reserved`` what of it is
+    kept free for the reply. ``counted`` is the provider's own count of the last prompt with its reply, 0 when there is
+    none that holds.
     """
 
     session_id: str
