@@ -85,6 +85,11 @@ def freshness(record: TrialRecord) -> float | None:
     return mean(a / b for a, b in zip(right, true, strict=True) if b)
 
 
+def score(fresh: float, *, sleep: float, primary: float, worth: float) -> float:
+    """Freshness less what it costs: ``worth`` for each time that sleeping costs as much as the answers do, in money."""
+    return fresh - worth * sleep / (primary or 1.0)
+
+
 def each_turn(trace: Trace, turns: int, value: Callable[[Point], float], into: list[float]) -> None:
     """Add the value of a trace to each turn in which it is true."""
     last = (trace.until or turns + 1) - 1

@@ -115,16 +115,15 @@ def _trainable(experiment: Experiment) -> Callable[..., None]:
     def trainable(config: Mapping[str, int], groups: Sequence[Sequence[tuple[int, Trial]]]) -> None:
         from ray import tune
 
-        from orchestra.experiments.measures import freshness
+        from orchestra.experiments.measures import freshness, score
 
         records = [(number, trial.play()) for number, trial in groups[config["group"]]]
         scores = []
         for _, record in records:
             cost = record.cost
-            bill = prices.primary.of(cost.primary_in + cost.search_in, cost.primary_out) or 1.0
-            scores.append(
-                (freshness(record) or 0.0) - worth * prices.sleeptime.of(cost.sleep_in, cost.sleep_out) / bill
-            )
+            sleep = prices.sleeptime.of(cost.sleep_in, cost.sleep_out)
+            primary = prices.primary.of(cost.primary_in + cost.search_in, cost.primary_out)
+            scores.append(score(freshness(record) or 0.0, sleep=sleep, primary=primary, worth=worth))
         told = dumps([[number, record.to_json()] for number, record in records])
         tune.report({"records": told, "score": sum(scores) / len(scores)})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from orchestra.experiments.measures import score
 from orchestra.experiments.summary import ArmSummary, WorkloadSummary
 
 #: Prices of a sleep-time token against one of the primary, relative to the price list.
@@ -45,12 +46,6 @@ class Recommendation:
     adaptive: tuple[AdaptiveVerdict, ...]
 
 
-def score(arm: ArmSummary, *, worth: float, ratio: float = 1.0) -> float:
-    """Freshness less what it costs: ``worth`` for each time that sleeping costs as much as the answers do."""
-    bill = arm.money_primary or 1.0
-    return (arm.freshness.value if arm.freshness else 0.0) - worth * ratio * arm.money_sleep / bill
-
-
 def recommend(workload: WorkloadSummary, *, worth: float) -> Recommendation:
     """The fixed arm with the best score. With prices of 0 the tokens decide nothing and the freshest wins."""
     every = [one for one in workload.of_kind("fixed", "off") if one.freshness is not None]
@@ -58,14 +53,19 @@ def recommend(workload: WorkloadSummary, *, worth: float) -> Recommendation:
     fixed = [one for one in every if one.arm.consolidator != "gold"] or every
     if not fixed:
         return Recommendation(workload.name, None, "No fixed frequency was played, so none is recommended.", {}, ())
-    best = max(fixed, key=lambda one: score(one, worth=worth))
-    by_ratio = {ratio: max(fixed, key=lambda one: score(one, worth=worth, ratio=ratio)).arm.name for ratio in RATIOS}
+    best = max(fixed, key=lambda one: _score(one, worth))
+    by_ratio = {ratio: max(fixed, key=lambda one: _score(one, worth * ratio)).arm.name for ratio in RATIOS}
     verdicts = tuple(
         _verdict(one, best, every, worth) for one in workload.of_kind("trigger") if "adaptive" in one.arm.name
     )
     near = [one for one in fixed if _alike(one, best)]
     text = " ".join([_reason(best, near, worth), _equals(best, near), _sensitivity(by_ratio)])
     return Recommendation(workload.name, best.arm.name, text.replace("  ", " "), by_ratio, verdicts)
+
+
+def _score(arm: ArmSummary, worth: float) -> float:
+    fresh = arm.freshness.value if arm.freshness else 0.0
+    return score(fresh, sleep=arm.money_sleep, primary=arm.money_primary, worth=worth)
 
 
 def _reason(best: ArmSummary, fixed: Sequence[ArmSummary], worth: float) -> str:
@@ -123,7 +123,7 @@ def _span(ratios: Sequence[float]) -> str:
 
 def _verdict(arm: ArmSummary, best: ArmSummary, fixed: Sequence[ArmSummary], worth: float) -> AdaptiveVerdict:
     same = [one for one in fixed if _alike(one, arm)]
-    held = best if _alike(best, arm) else max(same or fixed, key=lambda one: score(one, worth=worth))
+    held = best if _alike(best, arm) else max(same or fixed, key=lambda one: _score(one, worth))
     reaches = _fresh_enough(arm, held) and arm.tokens_sleep <= ALLOWANCE * held.tokens_sleep
     near = [one for one in same or fixed if ALLOWANCE * one.tokens_sleep >= arm.tokens_sleep]
     peer = min(near, key=lambda one: one.tokens_sleep) if near else held
