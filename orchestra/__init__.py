@@ -6,10 +6,12 @@ from orchestra.core.blocks import Block, BlockView
 from orchestra.core.conversation import Conversation
 from orchestra.core.errors import OrchestraError, ToolError
 from orchestra.core.graph import Edge, Graph, Node
+from orchestra.core.guardrails import GuardrailResult, Guardrails, Verdict
 from orchestra.core.interrupts import Approve, Interrupt, InterruptView, Reject, RunState
 from orchestra.core.messages import Message
 from orchestra.core.result import RunResult
 from orchestra.core.swarm import Swarm
+from orchestra.runtime.guardrails import GuardrailContext
 from orchestra.runtime.hooks import HookContext
 from orchestra.runtime.tool import Tool, tool
 from orchestra.runtime.tool_context import ToolContext
@@ -23,6 +25,9 @@ __all__ = [
     "Conversation",
     "Edge",
     "Graph",
+    "GuardrailContext",
+    "GuardrailResult",
+    "Guardrails",
     "HookContext",
     "Interrupt",
     "InterruptView",
@@ -39,5 +44,6 @@ __all__ = [
     "Tool",
     "ToolContext",
     "ToolError",
+    "Verdict",
     "tool",
 ]

@@ -23,6 +23,7 @@ from orchestra.core.blocks import Block
 from orchestra.core.conversation import Conversation
 from orchestra.core.durations import Seconds
 from orchestra.core.errors import ConfigError
+from orchestra.core.guardrails import Guardrails
 from orchestra.core.model import Model
 from orchestra.core.names import check_agent
 from orchestra.core.trigger import SleepTrigger, Trigger
@@ -179,6 +180,8 @@ class Agent(BaseModel):
     """Files of the workspace that are shown from the start of a session; {today} in a name stands for the date."""
     hooks: tuple[str | SkipJsonSchema[object], ...] = ()
     """References such as hooks.py:audit."""
+    guardrails: Guardrails = Guardrails()
+    """Functions that look at input, output and tool calls, and may end the run."""
     limits: Limits = Limits()
     """Limits of one run."""
     persistence: Persistence = "journal"

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 LATER_KEYS: Mapping[str, frozenset[str]] = {
     "Agent": frozenset(
         {
-            "guardrails",
             "embeddings",
             "session_settings",
             "sources",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
+from orchestra.core.guardrails import GuardrailResult
 from orchestra.core.interrupts import InterruptView, RunState
 from orchestra.core.jsontext import Json, copied
 from orchestra.core.messages import Message
@@ -27,7 +28,7 @@ class RunResult:
     its ``previous_response_id``. Of a swarm or graph, ``node_history`` names the nodes in the order of their visits,
     and ``node_results`` has for each node the results of all its visits as JSON objects (``status``, ``output``, …).
     ``interrupts`` are what an interrupted run waits for; ``carried`` is what such a run without a session has done so
-    far, as :meth:`to_state` hands it on.
+    far, as :meth:`to_state` hands it on. ``guardrail_results`` are the guardrails that ended the run.
     """
 
     run_id: str
@@ -49,6 +50,7 @@ class RunResult:
     node_history: tuple[str, ...] = ()
     interrupts: tuple[InterruptView, ...] = ()
     carried: Mapping[str, Json] | None = None
+    guardrail_results: tuple[GuardrailResult, ...] = ()
 
     def to_state(self) -> RunState:
         """The interrupted run as a JSON value that can be answered, kept anywhere, and given to ``runtime.resume``."""
@@ -77,6 +79,7 @@ class RunResult:
             "usage": self.usage.to_json(),
             "usage_by_agent": {name: usage.to_json() for name, usage in self.usage_by_agent.items()},
             **self._of_nodes(),
+            **self._of_guardrails(),
             "interrupts": [interrupt.to_json() for interrupt in self.interrupts],
             "messages": [message.to_json() for message in self.messages] if messages else [],
         }
@@ -84,6 +87,10 @@ class RunResult:
     def _of_nodes(self) -> dict[str, Json]:
         results: dict[str, Json] = {name: list(visits) for name, visits in self.node_results.items()}
         return {"node_results": results, "node_history": list(self.node_history)} if self.node_history else {}
+
+    def _of_guardrails(self) -> dict[str, Json]:
+        tripped: list[Json] = [one.to_json() for one in self.guardrail_results]
+        return {"guardrail_results": tripped} if tripped else {}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> RunResult:
@@ -93,6 +100,7 @@ class RunResult:
         listed: object = value.get("messages") or []
         nodes, history = value.get("node_results") or {}, value.get("node_history") or ()
         asked: object = value.get("interrupts") or []
+        tripped: object = value.get("guardrail_results") or []
         return replace(
             made,
             node_results=cast("Mapping[str, Sequence[Json]]", nodes),
@@ -100,6 +108,7 @@ class RunResult:
             usage=Usage.from_json(value.get("usage") or {}),  # type: ignore[arg-type]
             usage_by_agent={name: Usage.from_json(usage) for name, usage in by_agent.items()},  # type: ignore[attr-defined]
             messages=tuple(Message.from_json(message) for message in listed),  # type: ignore[attr-defined]
+            guardrail_results=tuple(GuardrailResult.from_json(one) for one in tripped),  # type: ignore[attr-defined]
             interrupts=tuple(InterruptView.from_json(one) for one in asked),  # type: ignore[attr-defined]
         )
 

@@ -10,6 +10,7 @@ from orchestra.core.errors import DefinitionChanged, Fenced, LimitReached, Store
 from orchestra.core.events import HandedOff, NodeEnded, NodeStarted
 from orchestra.core.failpoints import failpoint
 from orchestra.core.graph import Graph
+from orchestra.core.guardrails import GuardrailResult
 from orchestra.core.handoff import handoff_in
 from orchestra.core.interrupts import Interrupt, InterruptView, Reject, response_from_json
 from orchestra.core.jsontext import Json, dumps, loads
@@ -78,7 +79,11 @@ class PatternRun(Turn):
         if found.status == "completed":
             self.context.messages.append(self._stamped(Message("assistant", output_text(found.output))))
         asked = tuple(InterruptView.from_json(cast("Mapping[str, Json]", one)) for one in found.interrupts)
-        return Outcome(found.status, found.reason, found.error, found.output, asked)
+        tripped = [
+            one for visit in found.visits if found.reason == "guardrail" for one in visit.result.guardrail_results
+        ]
+        results = tuple(GuardrailResult.from_json(cast("Mapping[str, Json]", one)) for one in tripped)
+        return Outcome(found.status, found.reason, found.error, found.output, asked, results)
 
     async def _loop(self) -> Json:
         self._journal.check()
@@ -155,6 +160,7 @@ class PatternRun(Turn):
             memory=visit.memory,
             handoffs=targets,
             carried=None if waited is None else loads(waited),
+            answering=self._may_answer(visit.node),
         )
         context = self.context
         if found.status == "interrupted" and found.carried is not None:
@@ -176,7 +182,16 @@ class PatternRun(Turn):
             found.usage,
             {name: usage for name, usage in found.usage_by_agent.items() if usage != Usage()},
             tuple(one.to_json() for one in found.interrupts) if found.status == "interrupted" else (),
+            tuple(one.to_json() for one in found.guardrail_results),
         )
+
+    def _may_answer(self, node: str) -> bool:
+        """Whether what the node gives may be the answer of the whole run: nothing is sure to follow it."""
+        guardrails, pattern = self.context.guardrails, self.pattern
+        if guardrails is None or not guardrails.answering:
+            return False
+        edges = pattern.edges if isinstance(pattern, Graph) else ()
+        return not any(edge.from_ == node and edge.when is None and edge.on != "failure" for edge in edges)
 
     async def _function(self, visit: Visit, function: object) -> NodeResult:
         """A node that is a plain function: it runs here."""

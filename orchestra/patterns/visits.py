@@ -42,6 +42,7 @@ class NodeResult:
     usage: Usage = field(default_factory=Usage)
     usage_by_agent: Mapping[str, Usage] = field(default_factory=dict)
     interrupts: tuple[Json, ...] = ()
+    guardrail_results: tuple[Json, ...] = ()
 
     @property
     def succeeded(self) -> bool:
@@ -67,6 +68,8 @@ class NodeResult:
             out["usage_by_agent"] = {name: usage.to_json() for name, usage in self.usage_by_agent.items()}
         if self.interrupts:
             out["interrupts"] = list(self.interrupts)
+        if self.guardrail_results:
+            out["guardrail_results"] = list(self.guardrail_results)
         return out
 
     @classmethod
@@ -84,6 +87,7 @@ class NodeResult:
             Usage.from_json(cast("Mapping[str, Json]", value.get("usage") or {})),
             {name: Usage.from_json(usage) for name, usage in by_agent.items()},
             tuple(cast("Sequence[Json]", value.get("interrupts") or ())),
+            tuple(cast("Sequence[Json]", value.get("guardrail_results") or ())),
         )
 
 

@@ -12,6 +12,7 @@ from orchestra.core.agent import Agent, Sleeptime
 from orchestra.core.blocks import Block
 from orchestra.core.document import Document, KeyPath
 from orchestra.core.errors import ConfigError
+from orchestra.core.guardrails import Guardrails
 from orchestra.core.later import NOT_YET
 from orchestra.core.model import Model
 from orchestra.core.validation import raise_all, validated
@@ -177,6 +178,7 @@ class Places:
                 "model": model,
                 "tools": tuple(self.reference(tool, ("tools", i)) for i, tool in enumerate(agent.tools)),
                 "hooks": tuple(self.reference(hook, ("hooks", i)) for i, hook in enumerate(agent.hooks)),
+                "guardrails": self._guardrails(agent.guardrails),
                 "session_input_callback": callback and self.reference(callback, ("session_input_callback",)),
                 "input_type": agent.input_type and self.reference(agent.input_type, ("input_type",)),
                 "output_type": agent.output_type and self.reference(agent.output_type, ("output_type",)),
@@ -186,6 +188,15 @@ class Places:
         )
         raise_all(self.errors)
         return changed
+
+    def _guardrails(self, guardrails: Guardrails) -> Guardrails:
+        made = {
+            stage: tuple(
+                self.reference(one, ("guardrails", stage, i)) for i, one in enumerate(getattr(guardrails, stage))
+            )
+            for stage in Guardrails.model_fields
+        }
+        return guardrails.model_copy(update=made)
 
     def _sleeptime(self, sleeptime: Sleeptime) -> Sleeptime:
         script = sleeptime.script

@@ -21,7 +21,7 @@ from orchestra.runtime.definition import Loaded, load_agent
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.run_blocks import RunBlocks
 from orchestra.store.definition_store import Attachment, DefinitionStore
-from orchestra.store.thread_store import MissingBlocks, Stale
+from orchestra.store.thread_store import Loadable, MissingBlocks, Stale, Wanted
 
 if TYPE_CHECKING:
     from orchestra.runtime.host import Host
@@ -48,6 +48,19 @@ class AgentLookup:
         blocks = self._host.caches.blocks
         self._seen = {i: blocks[i] for i in ids if i in blocks}
         return cached, tuple(self._seen[i].stamp if i in self._seen else "" for i in ids), ids
+
+    async def current(self) -> Loaded:
+        """The agent as the server has it now, without its blocks. Raises :class:`UnknownName`."""
+        host, request = self._host, self._request
+        while True:
+            cached, _, _ = self.known()
+            digest, version = (cached.loaded.digest, cached.attachments.version) if cached else ("", "")
+            found = await host.threads.load(
+                Wanted(request.run_id, "", request.agent, "", host.id, digest, version, (), ())
+            )
+            if isinstance(found, Loadable):
+                return self.defined().loaded
+            await self.catch_up(found, ())
 
     def below(self, cached: CachedAgent, checked: Mapping[str, CachedAgent]) -> dict[str, CachedAgent]:
         """The agents that a run of this one may start, as they are cached: without blocks, and not ``checked``."""

@@ -70,17 +70,19 @@ class ChildRuns:
         memory: Literal["fresh", "run", "session"],
         handoffs: Mapping[str, str] | None = None,
         carried: Mapping[str, Json] | None = None,
+        answering: bool = False,
     ) -> RunResult:
         """Run ``target`` to its end. ``name`` is unique in this run, ``place`` names the tool or node.
 
         An interrupted child has asked what this run does not know: its caller waits too. ``carried`` is then what the
-        result carried, when the child goes on.
+        result carried, when the child goes on. ``answering``: the answer of this run may be the child's.
 
         Raises:
             ToolError: ``target`` is at work above this run already, or too many runs are.
             LimitReached: nothing is left of a limit of this run.
         """
         request = self._request(target, tuple(messages), name, place, memory, handoffs or {})
+        request = replace(request, answering=answering) if answering else request
         if carried is not None:
             request = replace(request, carried=cast("Mapping[str, str]", carried["journal"]))
         emit = self.context.emit if self.listened else None

@@ -21,12 +21,22 @@ from orchestra.models.registry import resolve
 from orchestra.models.scripted import ScriptedModel
 from orchestra.runtime.child_tool import InputType, child_from, pack_child
 from orchestra.runtime.function_ref import FunctionTable, Ref, from_text, load, pack
+from orchestra.runtime.guardrails import NO_GUARDRAILS, LoadedGuardrails, load_guardrails, pack_guardrails
 from orchestra.runtime.kinds import kind_named
 from orchestra.runtime.memory_tools import MEMORY_TOOLS
 from orchestra.runtime.output_type import OutputType
 from orchestra.runtime.tool import Tool
 
-_REFERENCES = {"tools", "hooks", "model", "sleeptime", "session_input_callback", "input_type", "output_type"}
+_REFERENCES = {
+    "tools",
+    "hooks",
+    "guardrails",
+    "model",
+    "sleeptime",
+    "session_input_callback",
+    "input_type",
+    "output_type",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,7 @@ class Loaded:
     pattern: object = None
     shape: Mapping[str, Json] | None = None
     output: OutputType | None = None
+    guardrails: LoadedGuardrails = NO_GUARDRAILS
 
     @property
     def window_tokens(self) -> int:
@@ -89,6 +100,7 @@ def pack_agent(agent: Agent, table: FunctionTable, known: Mapping[str, Mapping[s
     callback = agent.session_input_callback
     merge = from_text(callback) if isinstance(callback, str) else pack(callback, table) if callback else None
     input_, output = reference(agent.input_type, table), reference(agent.output_type, table)
+    guardrails = pack_guardrails(agent.guardrails, table)
     models = agent.model if isinstance(agent.model, tuple) else (agent.model,)
     sleeptime: Json = None
     if agent.sleeptime is not None:
@@ -105,6 +117,7 @@ def pack_agent(agent: Agent, table: FunctionTable, known: Mapping[str, Mapping[s
         **plain,
         "tools": tools,
         "hooks": hooks,
+        "guardrails": guardrails,
         "session_input_callback": merge,
         "input_type": input_,
         "output_type": output,
@@ -115,6 +128,7 @@ def pack_agent(agent: Agent, table: FunctionTable, known: Mapping[str, Mapping[s
     for ref in (*hooks, *([merge] if merge else [])):
         load(ref, table)
     _output(agent.name, output, table)
+    load_guardrails(agent.name, guardrails, table)
     if input_ is not None:
         InputType(agent.name, load(input_, table))
     parse(agent.conversation.preprocessors, lambda path: load(from_text(path), table))
@@ -130,6 +144,7 @@ def load_agent(text: str, digest_: str, table: FunctionTable) -> Loaded:
     sleeptime, merge = value.pop("sleeptime"), value.pop("session_input_callback", None)
     output = value.pop("output_type", None)
     value.pop("input_type", None)  # for those who call it
+    guardrails = value.pop("guardrails", {})
     sleep_model: Model | str = "auto"
     if sleeptime is not None:
         found = _load_model(sleeptime.pop("model"), table)
@@ -148,6 +163,7 @@ def load_agent(text: str, digest_: str, table: FunctionTable) -> Loaded:
         cast("Callable[[list[Message], list[Message]], Sequence[Message]]", load(merge, table)) if merge else None,
         parse(agent.conversation.preprocessors, lambda path: load(from_text(path), table)),
         output=_output(agent.name, output, table),
+        guardrails=load_guardrails(agent.name, guardrails, table),
     )
 
 

@@ -60,7 +60,8 @@ def give_handoffs(context: TurnContext) -> None:
         context.tools[HANDOFF_TOOL] = made
         context.specs = (*context.specs, made.spec)
         context.final_tools |= {HANDOFF_TOOL}
-        if not context.loaded.hooks:  # a hook may ask somebody, or forbid it
+        # A hook may ask somebody, or forbid it, and so may a guardrail.
+        if not context.loaded.hooks and not context.loaded.guardrails.tools:
             context.ends_with = made.accepts
 
 

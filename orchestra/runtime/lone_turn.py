@@ -25,6 +25,8 @@ async def run_alone(serving: Serving) -> RunResult:
     request, host = serving.request, serving.host
     fresh = await _looked_up(serving)
     loaded = serving.agent.defined().loaded
+    if serving.may_refuse(loaded) and (refused := await serving.refused(loaded)) is not None:
+        return refused
     check_model(loaded.model, request.conversation)
     blocks = serving.agent.run_blocks(fresh)
     journal = BlockWatch(blocks, request.carried)

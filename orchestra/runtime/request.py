@@ -24,7 +24,8 @@ class RunRequest:
     keeps what was said before; there is no session and no history then.
 
     A child run has a ``lineage``; ``left`` is what is left to it of the limits of the run above it, and ``handoffs``
-    names the agents (with their descriptions) of the swarm to whom it may hand its task.
+    names the agents (with their descriptions) of the swarm to whom it may hand its task. ``answering``: its answer
+    may be that of the whole run.
 
     ``answers`` are responses by id to what this run, or one below it, has asked (of a run in a session its own stand in
     Redis too), ``approved`` the tools that are not asked about. ``carried`` is the journal of a run without a session
@@ -49,6 +50,7 @@ class RunRequest:
     approved: tuple[str, ...] = ()
     carried: Mapping[str, str] = field(default_factory=dict)
     ending: str = ""
+    answering: bool = False
 
     @property
     def parent(self) -> str:

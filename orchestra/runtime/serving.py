@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestra.core.agent import Limits
-from orchestra.core.errors import InputError, OrchestraError
+from orchestra.core.errors import InputError, LimitReached, OrchestraError
 from orchestra.core.events import RunEvent
+from orchestra.core.jsontext import loads
 from orchestra.core.messages import Meta
 from orchestra.core.model import Usage
 from orchestra.core.result import RunResult
@@ -22,6 +24,8 @@ from orchestra.runtime.agent_lookup import AgentLookup
 from orchestra.runtime.caches import CachedAgent
 from orchestra.runtime.child_runs import ChildRuns
 from orchestra.runtime.definition import Loaded
+from orchestra.runtime.first_agents import input_guardrails
+from orchestra.runtime.guardrails import GuardrailTripped, RunGuardrails
 from orchestra.runtime.handoff_tool import give_handoffs
 from orchestra.runtime.hooks import HookContext, Hooks
 from orchestra.runtime.journal import Journal
@@ -37,6 +41,7 @@ from orchestra.runtime.session_turn import SessionTurn
 from orchestra.runtime.tool_calls import ToolCalls, notify_edits
 from orchestra.runtime.turn import Outcome, Turn, Work
 from orchestra.runtime.turn_context import CancelMode, TurnContext, tools_for
+from orchestra.store.run_store import RunStore
 
 if TYPE_CHECKING:
     from orchestra.runtime.host import Host
@@ -56,6 +61,7 @@ class Serving:
         self.checked: dict[str, CachedAgent] = {} if above is None else above.checked
         self._context: TurnContext | None = None
         self._work: asyncio.Task[Outcome] | None = None
+        self._checking: asyncio.Task[None] | None = None
         self.cancelled = False
         self.queued = asyncio.current_task()  # until it is this run's turn on this host
         self.withdrawn = False
@@ -71,8 +77,9 @@ class Serving:
             self.queued.cancel()
         if self._context is not None:
             self._context.cancelled = True
-        if self._work is not None:
-            self._work.cancel()
+        for task in (self._work, self._checking):
+            if task is not None:
+                task.cancel()
 
     @property
     def used(self) -> Mapping[str, Usage]:
@@ -91,6 +98,47 @@ class Serving:
         return RunResult(
             request.run_id, "cancelled", reason="cancelled", session_id=request.session_id, host=self.host.id
         )
+
+    def may_refuse(self, loaded: Loaded) -> bool:
+        """Whether anybody looks at the input: only at that of a whole run, and when it begins."""
+        whole = self.request.lineage is None and not self.request.ending and not self.request.carried
+        return whole and bool(loaded.guardrails.input or loaded.kind)
+
+    async def refused(self, loaded: Loaded) -> RunResult | None:
+        """The result of a run whose input a guardrail keeps out: nothing of it is stored. ``None``: it may begin.
+
+        A stored run was let in when it began, so one that goes on, or has ended, is not judged a second time.
+        """
+        request = self.request
+        guardrails = await input_guardrails(self, loaded)
+        if not guardrails or await self._let_in():
+            return None
+        seconds = _tightest(loaded.agent.limits, request.limits, None).seconds
+        self._checking = asyncio.ensure_future(_all_pass(guardrails, seconds))
+        ended = replace(self.not_begun(), last_agent=request.agent)
+        try:
+            await self._checking
+        except GuardrailTripped as no:
+            tripped = (no.result,)
+            return replace(ended, status="failed", reason="guardrail", error=str(no.result), guardrail_results=tripped)
+        except TimeoutError:
+            error = str(LimitReached("seconds", seconds or 0))
+            return replace(ended, status="limit", reason="seconds", error=error)
+        except asyncio.CancelledError:
+            if self.cancelled and not asyncio.current_task().cancelling():  # type: ignore[union-attr]
+                return self.not_begun()
+            raise
+        finally:
+            self._checking = None
+        return None
+
+    async def _let_in(self) -> bool:
+        """Whether this very run is stored. Under an id that is taken, another input is still judged."""
+        request = self.request
+        if request.session_id is None or (run := await RunStore(self.host.store).get(request.run_id)) is None:
+            return False
+        asked = [message.to_json() for message in request.input]
+        return run.status == "ended" or (bool(run.request) and loads(run.request)["messages"] == asked)
 
     async def watched(self, turn: Work) -> tuple[Outcome, bool]:
         """Let the turn work; (its outcome, whether the caller has gone). A caller that goes cancels the turn."""
@@ -140,6 +188,10 @@ class Serving:
             archive=self._archive(loaded, blocks).of_call,
             open_workspace=partial(self._workspace, loaded),
             output=loaded.output,
+            guardrails=RunGuardrails(
+                *(loaded.guardrails, request, self.invocation_state),
+                answering=request.lineage is None or request.answering,
+            ),
             questions=Questions(request.run_id, request.agent, request.answers, frozenset(request.approved), open=True),
         )
         meta = Meta(agent=request.agent, run=request.run_id, created_at=now)
@@ -198,6 +250,13 @@ def _tightest(agent: Limits, run: Limits | None, left: Limits | None) -> Limits:
     if limits.cost is not None:
         raise InputError("limits.cost: this version knows no prices; use limits.tokens")
     return limits
+
+
+async def _all_pass(guardrails: Sequence[RunGuardrails], seconds: float | None) -> None:
+    """All look at the input, one after the other. Raises :class:`GuardrailTripped`, :class:`TimeoutError`."""
+    async with asyncio.timeout(seconds):
+        for one in guardrails:
+            await one.input()
 
 
 def _unheard(_: RunEvent) -> None:

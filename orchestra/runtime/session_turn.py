@@ -74,9 +74,17 @@ class SessionTurn:
         return await self._run(begun)
 
     async def _begin(self) -> Begun | RunResult:
-        request, host, serving = self.request, self.host, self.serving
+        request, host, serving, judged = self.request, self.host, self.serving, ""
         while True:
             cached, known, ids = serving.agent.known()
+            # Before anything of it is stored. With a definition that is not known here yet, or changes right now, the
+            # script below begins nothing, and the loop comes here again.
+            if cached is not None and cached.loaded.digest != judged and serving.may_refuse(cached.loaded):
+                loaded = await serving.agent.current()
+                if (refused := await serving.refused(loaded)) is not None:
+                    return refused
+                judged = loaded.digest
+                continue
             thread = self._cached = host.caches.threads.get(self.thread)
             wanted = Wanted(
                 *(request.run_id, self.thread, request.agent, str(request.session_id), host.id),

@@ -15,6 +15,7 @@ from orchestra.core.blocks import BlockView
 from orchestra.core.errors import DefinitionChanged, Fenced, OrchestraError, StoreUnavailable, ToolError
 from orchestra.core.events import BlockEdited, ContextDecided, Emitted, ToolEnded, ToolStarted
 from orchestra.core.failpoints import failpoint
+from orchestra.core.guardrails import GuardrailResult
 from orchestra.core.interrupts import Interrupt
 from orchestra.core.jsontext import Json, copied, dumps, loads
 from orchestra.core.messages import Message, Meta, ToolCall
@@ -23,6 +24,7 @@ from orchestra.memory.state import AgentState, StateValues
 from orchestra.models.surrogates import whole
 from orchestra.runtime.child_runs import ChildRuns, tool_answer, usage_from, usage_json
 from orchestra.runtime.child_tool import ChildTool
+from orchestra.runtime.guardrails import GuardrailTripped
 from orchestra.runtime.heartbeat import without_heartbeat
 from orchestra.runtime.journal import Journal
 from orchestra.runtime.questions import asked_in
@@ -39,6 +41,7 @@ UNKNOWN_OUTCOME = (
 )
 LET_ITSELF_GO = "CancelledError: the tool cancelled itself. It may or may not have done its work."
 STOPPED = "The run was stopped while this tool was running. It may or may not have run."
+NOT_ALLOWED = "The call did not run: a guardrail stopped the run."
 NOT_ANSWERED = "The run was ended while this call waited for an answer."
 
 
@@ -56,6 +59,7 @@ class ToolCalls:
     partial: list[Message] = field(default_factory=list)
     views: dict[str, AgentState] = field(default_factory=dict)
     used: dict[str, dict[str, Usage]] = field(default_factory=dict)
+    stopped: dict[str, GuardrailResult] = field(default_factory=dict)
     waiting: WaitingCalls = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,6 +88,11 @@ class ToolCalls:
                 for index, (task, call) in enumerate(zip(tasks, calls, strict=True))
             ]
             raise
+        if self.stopped:
+            names = [f"{position}.{index}" for index in range(len(calls))]
+            first = next(self.stopped[name] for name in names if name in self.stopped)
+            ended = zip(names, tasks, calls, strict=True)
+            raise GuardrailTripped(first, [self._stopped(name, task, call) for name, task, call in ended])
         if self.waiting.asked:
             raise self.waiting.all_asked([f"{position}.{index}" for index in range(len(calls))])
         return [
@@ -134,6 +143,10 @@ class ToolCalls:
                     self.state.forget(view)  # it starts again, from the beginning
                 self.waiting.wait(name, waited, asked)
                 return None
+            except GuardrailTripped as tripped:  # not journaled: whoever goes on from here judges again
+                self.stopped[name] = tripped.result
+                tell(ToolEnded, call_id=call.id, tool=call.name, content=NOT_ALLOWED, is_error=True)
+                return _message(call, NOT_ALLOWED, True, True)
             finally:
                 view.close()
         content = await self._put_away(name, call, content)
@@ -179,6 +192,7 @@ class ToolCalls:
         """
         tool, hooks = self.context.tools[call.name], self.context.hooks
         if lost and not self.waiting.may_ask(tool, waited):
+            await self._rejected(call, call.arguments)  # what was stopped is stopped again
             return UNKNOWN_OUTCOME, True, True
         # Copies: what hooks and tools do to nested arguments is not done to the message in the log.
         arguments, seen_by_hooks = (cast("dict[str, Json]", copied(dict(call.arguments))) for _ in range(2))
@@ -189,6 +203,8 @@ class ToolCalls:
             if waited.content is None:
                 if waited.arguments is None:
                     arguments = await hooks.change("before_tool", arguments, shown, ask=ask)
+                if (rejection := await self._rejected(call, waited.arguments or arguments)) is not None:
+                    return rejection, True, False
                 if (refusal := await self.waiting.refused(name, tool, arguments, waited)) is not None:
                     return refusal, True, False
                 if lost:
@@ -208,7 +224,7 @@ class ToolCalls:
                 self._keep(name, content, view, waited)
                 raise
             return whole(as_text(content)), False, False
-        except (Fenced, DefinitionChanged):
+        except (Fenced, DefinitionChanged, GuardrailTripped):
             raise
         except StoreUnavailable as error:
             if error.url == self.context.blocks.store.store.address:
@@ -224,6 +240,11 @@ class ToolCalls:
             if (asked := asked_in(error)) is not None:
                 raise asked from None
             return _described(error), True, False
+
+    async def _rejected(self, call: ToolCall, arguments: Mapping[str, Json]) -> str | None:
+        """What the model reads when a guardrail rejects the call. Raises :class:`GuardrailTripped`."""
+        guardrails = self.context.guardrails
+        return None if guardrails is None else await guardrails.tool(call, arguments)
 
     def _keep(self, name: str, content: str, view: AgentState, waited: Waited) -> None:
         """A hook asks about the result of a tool, which has run: it is kept, so that the tool does not run again."""

@@ -22,16 +22,21 @@ from orchestra.core.errors import (
 )
 from orchestra.core.events import ModelReplied, TextDelta
 from orchestra.core.failpoints import failpoint
+from orchestra.core.guardrails import GuardrailResult
 from orchestra.core.interrupts import Interrupt, InterruptView
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.messages import Message, Meta, ToolCall
 from orchestra.core.model import Delta, ModelReply, ModelRequest, Usage
 from orchestra.core.result import RunResult, Status
+from orchestra.runtime.guardrails import GuardrailTripped
 from orchestra.runtime.journal import Journal
 from orchestra.runtime.questions import Ask
 from orchestra.runtime.server_conversation import after_replies, check_reply, last_response_id, unsent
 from orchestra.runtime.turn_context import TurnContext
 from orchestra.runtime.turn_start import start_turn
+
+MISFIT = "(An answer that did not fit the schema; it is not shown.)"
+"""Stands for such an answer where answers are judged before they are shown. No JSON, so it fits no schema either."""
 
 
 @dataclass(slots=True)
@@ -43,6 +48,7 @@ class Outcome:
     error: str = ""
     output: Json = None
     interrupts: tuple[InterruptView, ...] = ()
+    guardrail_results: tuple[GuardrailResult, ...] = ()
 
 
 class _Over(Exception):
@@ -82,6 +88,8 @@ class Turn:
     def __init__(self, context: TurnContext, journal: Journal, run_tools: RunTools) -> None:
         self.context, self._journal, self._run_tools = context, journal, run_tools
         self._misfits = 0
+        self._held: list[Delta] = []
+        self._unfit = ""
 
     async def work(self) -> Outcome:
         """Model calls and tools until the model is finished. Never raises but ``Fenced`` and what stops the host."""
@@ -94,6 +102,9 @@ class Turn:
             return Outcome(output=output)
         except Interrupt as asked:
             return Outcome("interrupted", "interrupt", str(asked), interrupts=asked.interrupts)
+        except GuardrailTripped as tripped:
+            context.messages.extend(map(self._stamped, tripped.finished))
+            return Outcome("failed", "guardrail", str(tripped.result), guardrail_results=(tripped.result,))
         except _Over:
             return Outcome("cancelled", context.request.ending or "cancelled")
         except LimitReached as reached:
@@ -140,7 +151,7 @@ class Turn:
                 try:
                     return context.output.parsed(message.text)
                 except ValueError as problem:
-                    await self._ask_again(position, reply, str(problem))
+                    await self._ask_again(position, reply, self._unfit or str(problem))
                 continue
             limit = context.limits.tool_calls
             if limit is not None and context.usage.tool_calls + len(message.tool_calls) > limit:
@@ -171,11 +182,12 @@ class Turn:
             value = loads(known)
             reply = ModelReply.from_json(value)
             context.prompt.replay(value.get("context"))
+            reply = await self._judged(position, reply)
             if "asking" in value and self._journal.known(f"h:{position}") is None and not context.request.ending:
                 await context.hooks.call("after_model", reply, ask=ask)
                 await self._journal.mark(f"h:{position}", "1")  # from here on its tools may have started
         else:
-            reply = await self._shown(ask)
+            reply = await self._judged(position, await self._shown(ask))
             try:
                 await context.hooks.call("after_model", reply, ask=ask)
             except Interrupt:  # the reply is kept, so that the model is not asked again
@@ -190,6 +202,36 @@ class Turn:
         context.prompt.replied(reply, len(context.messages))
         context.usage += replace(reply.usage, model_calls=1)
         context.tell(ModelReplied, call_number=position, usage=reply.usage, model=reply.model)
+        return reply
+
+    async def _judged(self, position: int, reply: ModelReply) -> ModelReply:
+        """The reply as it may be shown, kept and told to hooks; what was held back of its text is told now.
+
+        An answer is looked at before anything of it leaves this method, and again when it comes from the journal: the
+        guardrails may be others since. One that does not fit its type is asked for again, so nobody has judged it and
+        nobody sees it.
+
+        Raises:
+            GuardrailTripped: it may not be shown; it counts as used, and is forgotten.
+        """
+        context, guardrails = self.context, self.context.guardrails
+        if guardrails is None or not guardrails.of_answer:
+            return reply
+        if not reply.message.tool_calls:
+            try:
+                answer = reply.message.text if context.output is None else context.output.parsed(reply.message.text)
+            except ValueError as problem:
+                self._held, self._unfit = [], str(problem)
+                return replace(reply, message=Message("assistant", MISFIT))
+            try:
+                await guardrails.output(answer)
+            except GuardrailTripped:
+                context.usage += replace(reply.usage, model_calls=1)
+                context.tell(ModelReplied, call_number=position, usage=reply.usage, model=reply.model)
+                raise
+        for delta in self._held:
+            context.tell(TextDelta, text=delta.text, kind=delta.kind)
+        self._held = []
         return reply
 
     async def _ask_again(self, position: int, reply: ModelReply, problem: str) -> None:
@@ -233,10 +275,13 @@ class Turn:
     async def _ask(self, request: ModelRequest) -> ModelReply:
         context = self.context
         reply: ModelReply | None = None
-        stream = context.loaded.model.stream(request)
+        stream, self._held = context.loaded.model.stream(request), []
+        held_back = context.guardrails is not None and context.guardrails.of_answer
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:
-                if isinstance(item, Delta):
+                if isinstance(item, Delta) and held_back:
+                    self._held.append(item)
+                elif isinstance(item, Delta):
                     context.tell(TextDelta, text=item.text, kind=item.kind)
                 else:
                     reply = item
@@ -294,4 +339,5 @@ class Turn:
             host=host,
             last_response_id=last_response_id(context.request.conversation, context.replies),
             interrupts=outcome.interrupts,
+            guardrail_results=outcome.guardrail_results,
         )

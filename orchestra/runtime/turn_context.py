@@ -14,6 +14,7 @@ from orchestra.core.messages import Message, ToolCall
 from orchestra.core.model import ModelReply, ToolSpec, Usage
 from orchestra.runtime.archive_tools import ARCHIVE_TOOLS
 from orchestra.runtime.definition import Loaded
+from orchestra.runtime.guardrails import RunGuardrails
 from orchestra.runtime.heartbeat import with_heartbeat
 from orchestra.runtime.hooks import Hooks
 from orchestra.runtime.memory_files import FILE_TOOL
@@ -73,6 +74,7 @@ class TurnContext:
     questions: Questions = field(default_factory=Questions)
     output: OutputType | None = None
     finishing: asyncio.Event = field(default_factory=asyncio.Event)
+    guardrails: RunGuardrails | None = None
 
     def count(self, by_agent: Mapping[str, Usage]) -> None:
         """A child run used this, by agent."""

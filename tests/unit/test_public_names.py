@@ -22,6 +22,9 @@ def test_names_of_the_package() -> None:
         "Conversation",
         "Edge",
         "Graph",
+        "GuardrailContext",
+        "GuardrailResult",
+        "Guardrails",
         "HookContext",
         "Interrupt",
         "InterruptView",
@@ -38,6 +41,7 @@ def test_names_of_the_package() -> None:
         "Tool",
         "ToolContext",
         "ToolError",
+        "Verdict",
         "tool",
     ]
     assert all(hasattr(orchestra, name) for name in orchestra.__all__)

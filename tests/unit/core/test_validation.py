@@ -21,7 +21,7 @@ FAULTS: list[tuple[type[BaseModel], str, int, str, str, str]] = [
     (Agent, "name: a|b", 1, "name", "without '|'", ""),
     (Agent, "name: a\ndescripton: x", 2, "descripton", "there is no key 'descripton'", "Did you mean 'description'?"),
     (Agent, "name: a\nzzz: x", 2, "zzz", "there is no key 'zzz'", "There are: name, description"),
-    (Agent, "name: a\nguardrails: b", 2, "guardrails", "'guardrails' is not in this version yet", "Remove it"),
+    (Agent, "name: a\nembeddings: b", 2, "embeddings", "'embeddings' is not in this version yet", "Remove it"),
     (Agent, "name: a\nmodel: {a: b}", 2, "model", "must be text or a list, not a mapping", ""),
     (Agent, "name: a\nmemory_tools: maybe", 2, "memory_tools", "must be true or false, not 'maybe'", ""),
     (Agent, "name: a\ncontext_tokens: 0", 2, "context_tokens", "must be greater than 0, not 0", ""),

@@ -63,7 +63,8 @@ FAULTS = [
     ("model: scripted:nowhere.yaml", 3, "model", "nowhere.yaml: there is no such file"),
     ("sleeptime: {model: gpt}", 3, "sleeptime.model", "'gpt' names no provider"),
     ("sleeptime: {script: nowhere.yaml}", 3, "sleeptime.script", "nowhere.yaml: there is no such file"),
-    ("guardrails: {}", 3, "guardrails", "the key 'guardrails' is not in this version yet"),
+    ("embeddings: {}", 3, "embeddings", "the key 'embeddings' is not in this version yet"),
+    ("guardrails: {output: ['nowhere.py:f']}", 3, "guardrails.output[0]", "nowhere.py: there is no such file"),
     ("blocks: [{label: b, limt: 3}]", 3, "blocks[0].limt", "there is no key 'limt'"),
     ("name: b", 3, "name", "twice: on line 2 and on line 3"),
 ]
