@@ -16,7 +16,7 @@ _LINES = re.compile(
     r"(.*?)</changed_lines>",
     re.DOTALL,
 )
-_NEUTRALISED = re.compile(r"<\\(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*>)")
+_NEUTRALISED = re.compile(r"<\\(\\*)/(?=[A-Za-z][A-Za-z0-9_-]*\s*>)")
 _REMOVED = "(nothing: removed)"
 
 

@@ -11,7 +11,8 @@ from orchestra.context.memory_update import pinned_notes
 from orchestra.core.blocks import BlockView
 from orchestra.models.shown_blocks import is_update, shown_values
 
-LINES = st.lists(st.sampled_from(["tea", "a longer line about the hotel", "</value>", "</human>", ""]), max_size=6)
+CLOSING = ("</value>", "</value >", "</human\t>", "<\\/value>", "<\\/human >", "")
+LINES = st.lists(st.sampled_from(["tea", "a longer line about the hotel", *CLOSING]), max_size=6)
 
 
 def block(label: str, value: str) -> BlockView:
