@@ -19,14 +19,14 @@ from benchmarks.shapes import DONE, Shape
 from benchmarks.turns import machine, runtime_of
 from orchestra import Agent, Runtime, tool
 
-NODES, RUNS, LOOPS = 20, 64, 400_000
+NODES, RUNS, LOOPS = 20, 48, 2_000_000
 CHAIN = Shape("chain", NODES)
 NUMBERS = count()
 
 
 @tool
 async def compute(text: str) -> str:
-    """Keep the processor busy, in Python, for some tens of milliseconds."""
+    """Keep the processor busy, in Python, for about a tenth of a second."""
     total = 0
     for number in range(LOOPS):
         total += number * number % 7
