@@ -23,8 +23,8 @@ class Swarm(Pattern):
     ``repetitive_window`` visits at least ``repetitive_min_unique`` must be of different agents, else the run stops
     before the next one. ``knowledge_chars`` bounds, in characters, what the agents left for each other.
 
-    Raises (inside pydantic's error, as :class:`ConfigError`): two agents of one name, an unknown entry, a tool of an
-    agent with a reserved name; each names the culprit.
+    Raises (inside pydantic's error, as :class:`ConfigError`): two agents of one name, an unknown entry or handoff, a
+    tool of an agent with a reserved name; each names the culprit.
     """
 
     agents: tuple[Member, ...] = Field(min_length=1)
@@ -86,6 +86,7 @@ class Swarm(Pattern):
         for i, member in enumerate(self.agents):
             if isinstance(member, Agent):
                 check_reserved_tools(self.name, member, field=f"agents[{i}]")
+                check_handoffs(self.name, member.name, member.handoffs, names, field=f"agents[{i}].handoffs")
         window, unique = self.repetitive_window, self.repetitive_min_unique
         if bool(window) != bool(unique) or unique > window:
             raise ConfigError(
@@ -115,6 +116,17 @@ class Swarm(Pattern):
         agents = [member_named(member, known) if isinstance(member, str) else member for member in self.agents]
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return Swarm.model_validate({**fields, "agents": agents})
+
+
+def check_handoffs(
+    swarm: str, agent: str, handoffs: Sequence[str] | None, names: Sequence[str], *, field: str = "agents"
+) -> None:
+    """Raise :class:`ConfigError` when ``agent`` may hand off to somebody who is not there."""
+    for target in handoffs or ():
+        if target not in names:
+            hint = nearest(target, names) or f"There are: {', '.join(names)}"
+            problem = f"swarm {swarm!r}: agent {agent!r} may hand off to {target!r}, which is none of its agents"
+            raise ConfigError(problem, field=field, hint=hint)
 
 
 def check_reserved_tools(swarm: str, agent: Agent, *, field: str = "agents") -> None:

@@ -14,7 +14,7 @@ from orchestra.core.errors import ConfigError
 from orchestra.core.graph import Edge, Graph, Node
 from orchestra.core.jsontext import Json, digest, dumps
 from orchestra.core.runnable import Pattern, name_of
-from orchestra.core.swarm import Swarm
+from orchestra.core.swarm import Swarm, check_handoffs
 from orchestra.models.registry import resolve
 from orchestra.patterns.function_node import check_function
 from orchestra.runtime.definition import Loaded, Packed
@@ -24,9 +24,11 @@ Known = Mapping[str, Mapping[str, Json]]
 
 
 def pack_swarm(swarm: Swarm, table: FunctionTable, known: Known) -> Packed:
-    """The definition of a swarm."""
+    """The definition of a swarm. Raises :class:`ConfigError` for a handoff to somebody who is not in it."""
     fields = swarm.model_dump(mode="json", exclude={"agents", "hooks"})
     agents = [_member(name, known) for name in swarm.names]
+    for one in agents:
+        check_handoffs(swarm.name, str(one["name"]), cast("Sequence[str] | None", one["handoffs"]), swarm.names)
     return _packed(swarm, "swarm", cast("Json", {**fields, "agents": agents}), table)
 
 

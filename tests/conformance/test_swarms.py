@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from orchestra import Agent, Runtime, Swarm
+from orchestra.core.errors import ConfigError
 from orchestra.core.model import ModelReply, ModelRequest
 from orchestra.store.thread_store import ThreadStore
 from orchestra.testing import FunctionModel, call, reply
@@ -172,3 +173,23 @@ async def test_the_swarms_thread_keeps_input_and_output_and_nothing_of_the_nodes
     log = await runtime.session("s", "desk").get_items()
     assert [(m.role, m.text) for m in log] == [("user", "the task"), ("assistant", "finished")]  # type: ignore[attr-defined]
     assert await ThreadStore(runtime.store).agents_of("s") == ["desk"]
+
+
+@SESSIONS
+async def test_an_agent_hands_off_only_to_whom_it_may(runtime: Runtime, session: str | None) -> None:
+    a = says("a", hand("c", "take it"), hand("b", "take it"), "A").model_copy(update={"handoffs": ("b",)})
+    b = says("b", "B").model_copy(update={"handoffs": ()})
+    result = await run(runtime, Swarm("desk", agents=[a, b, says("c")]), session)
+    assert (result.output, result.node_history) == ("B", ("a", "b"))
+    first, second = asked(a)
+    (offered,) = (tool for tool in first.tools if tool.name == "handoff_to_agent")
+    assert ("c of the team" in str(offered), "b of the team" in str(offered)) == (False, True)
+    assert "c" in second.messages[-1].text  # an error result that names what was asked for
+    assert not any(tool.name == "handoff_to_agent" for tool in asked(b)[0].tools)
+    assert "c of the team" not in last_input(b)
+
+
+async def test_a_handoff_to_somebody_outside_the_swarm_is_refused_when_it_is_registered(runtime: Runtime) -> None:
+    await runtime.register(says("a").model_copy(update={"handoffs": ("nobody",)}))
+    with pytest.raises(ConfigError, match="'a' may hand off to 'nobody', which is none of its agents"):
+        await runtime.register(Swarm("desk", agents=["a", says("b")]))

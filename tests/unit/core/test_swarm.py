@@ -37,6 +37,10 @@ def test_the_defaults_are_those_of_the_description() -> None:
         ({"agents": [A, "a"]}, "agents[1]: swarm 'desk' has two agents named 'a'"),
         ({"entry": "c"}, "entry: swarm 'desk': the entry 'c' is none of its agents"),
         ({"agents": []}, "at least 1 item"),
+        (
+            {"agents": [A, Agent(name="c", handoffs=("a", "bb"))]},
+            "agents[1].handoffs: swarm 'desk': agent 'c' may hand off to 'bb', which is none of its agents",
+        ),
         ({"agents": [A, Agent(name="c", tools=(handoff_to_agent,))]}, "agent 'c' has a tool named 'handoff_to_agent'"),
         ({"agents": [Agent(name="c", tools=("t.py:handoff_to_agent",))]}, "agent 'c' has a tool named"),
         ({"repetitive_window": 4}, "of 4 visits at least 0 different agents"),
