@@ -79,6 +79,14 @@ async def test_one_users_words_do_not_reach_another(client: Client, looking: Loo
     assert len(await texts(looking(user_id="ana", scope="agent"), "boat")) == 4
 
 
+@pytest.mark.parametrize("scope", ["session", "user", "agent"])
+async def test_one_agents_words_do_not_reach_another(client: Client, looking: Looking, scope: str) -> None:
+    await client.register(Agent(name="ab", model=FunctionModel(lambda request: "noted")))
+    await said(client, "the boat of a")
+    await client.run("ab", "the boat of ab", session_id="s", user_id="ana")
+    assert await texts(looking(user_id="ana", session_id="s", scope=scope), "boat") == ["the boat of a"]
+
+
 async def test_by_words_and_by_meaning(client: Client, looking: Looking) -> None:
     await said(client, "the physician called at noon", "paint the fence", "order more tea")
     by_meaning = looking(MODEL, user_id="ana")
