@@ -1,8 +1,9 @@
 """Swarms, graphs and tool turns beside Strands Agents and the OpenAI Agents SDK, in one process and one run.
 
-``python -m benchmarks.patterns [--rounds 5] [--rows swarm,graph,…] [--ray]``, with the extra ``bench`` installed. All
-models answer at once; the candidates take turns in every round, so that all see the same load. Making agents, sessions
-and managers is not timed. Each run's answer and its number of model calls are checked. Nothing here is a test.
+``python -m benchmarks.patterns [--rounds 5] [--rows swarm,graph,…]``, with the extra ``bench`` in an environment of its
+own: Strands Agents wants older packages (``mcp`` below 2.2) than constraints.txt pins for the tests. All models answer
+at once; the candidates take turns in every round, so that all see the same load. Making agents, sessions and managers
+is not timed. Each run's answer and its number of model calls are checked. Nothing here is a test.
 """
 
 from __future__ import annotations
