@@ -19,6 +19,8 @@ from orchestra.core.events import ContextDecided
 from orchestra.core.messages import Message
 from orchestra.core.model import ModelReply, ModelRequest
 from orchestra.core.tokens import message_tokens
+from orchestra.memory.session_list import delete_session
+from orchestra.memory.sessions import Session
 from orchestra.models.extractive import ExtractiveModel
 from orchestra.runtime.background import MOST
 from orchestra.runtime.compactor import Compactor
@@ -303,3 +305,49 @@ async def test_a_host_that_makes_many_summaries_says_that_this_one_waits(machine
         return (await ContextStore(machines.store).record("a|s")).cycle == 1
 
     await until("the next turn has compacted", recorded)
+
+
+@pytest.mark.parametrize("meanwhile", ["compacted", "popped", "rewound", "cleared", "deleted", "made again"])
+async def test_a_host_that_wakes_up_late_records_no_summary_of_what_has_changed(
+    machines: Machines, meanwhile: str
+) -> None:
+    """As after SIGSTOP, or a pause for a minute: its summary is of a log that is another one now."""
+    late = asyncio.Event()
+
+    async def summary(request: ModelRequest) -> str:
+        if "late" not in started:
+            started.append("late")
+            await late.wait()
+            return "What the one that is late tells."
+        return "They told a story."
+
+    started: list[str] = []
+    one, model = agent(summary, keep_recent=300)
+    paused, other = await machines.client("primary-0"), await machines.client("primary-1")
+    await paused.register(one)
+    for number in range(4):
+        await paused.run("a", f"{number} {LONG}", session_id="s")
+    await until("it summarises", lambda: started == ["late"])
+    session, contexts = other.session("s", "a"), ContextStore(machines.store)
+    if meanwhile == "compacted":
+        await other.run("a", LONG, session_id="s")
+        await until("the other one has compacted", lambda: not machines.hosts[1].background.working)
+        assert (await contexts.record("a|s")).cycle == 1
+    elif meanwhile == "popped":
+        await session.pop_item()
+    elif meanwhile == "rewound":
+        await session.rewind(1)
+    elif meanwhile == "cleared":
+        await session.clear_session()
+    else:
+        await delete_session(machines.store, Session(machines.store, "s", "a"))
+        if meanwhile == "made again":
+            for number in range(4):
+                await session.add_items([Message("user", f"{number} {LONG}"), Message("assistant", "ok")])
+    before, items = await contexts.record("a|s"), await session.get_items()
+    late.set()
+    await until("the late one is done", lambda: not machines.hosts[0].background.working)
+    assert await contexts.record("a|s") == before
+    assert await session.get_items() == items
+    await paused.run("a", "go on", session_id="s")
+    assert not any("one that is late" in message.text for message in talks(model)[-1].messages)
