@@ -27,14 +27,16 @@ async def ask_all(
     given: dict[str, Response] = {}
     for one in interrupts:
         print_indented(console, Text(question(one), "bold yellow"), left=0, hang=2)
-        hint = "[y]es, [a]lways, or [n]o with a reason" if one.kind == APPROVAL else "JSON or text; !reason refuses"
+        hint = "JSON or text; !reason refuses"
+        if one.kind == APPROVAL:
+            hint = "[y]es, [a]lways, or [n]o with a reason" if one.tool else "[y]es, or [n]o with a reason"
         while one.id not in given:
             console.print(Text(f"{hint}: ", "dim"), end="")
             line = await next_line()
             if line is None:
                 return None
             found = approval(line.strip()) if one.kind == APPROVAL else (answer(line.strip()),)
-            if found is None:
+            if found is None or (found == (Approve(always=True),) and not one.tool):
                 continue  # neither yes nor no: asked again
             given[one.id] = found[0]
     return given
@@ -131,13 +133,14 @@ def answers_of(
     return given
 
 
-def how_to_resume(result: RunResult, *, where: str = "") -> list[str]:
-    """What the run waits for, and the command that answers it. ``where`` holds the options that belong to the place."""
+def how_to_resume(result: RunResult, *, needs_state: bool = False) -> list[str]:
+    """What the run waits for, and the command that answers it. ``needs_state``: it came with an invocation state."""
     options = []
     for one in result.interrupts:
         value = "" if one.kind == APPROVAL else "=JSON"
         options.append(f"--{'approve' if one.kind == APPROVAL else 'answer'} {shlex.quote(one.id + value)}")
-    command = " ".join(["orchestra runs resume", shlex.quote(result.run_id), *options]) + where
+    command = " ".join(["orchestra runs resume", shlex.quote(result.run_id), *options])
+    command += " --invocation-state FILE" if needs_state else ""
     return [*(question(one) for one in result.interrupts), f"answer with: {command}"]
 
 

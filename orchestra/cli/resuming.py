@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestra.cli.options import Cluster, Inline, Json
-from orchestra.core.errors import RunNotFound
+from orchestra.core.errors import InputError, RunNotFound
 
 if TYPE_CHECKING:
     from orchestra.core.result import RunResult
@@ -50,7 +50,7 @@ def resume(
     elif result.status == "completed":
         out().print(as_text(result.output), soft_wrap=True)
     elif result.status == "interrupted":
-        for line in how_to_resume(result):
+        for line in how_to_resume(result, needs_state=invocation_state is not None):
             err().print(line, soft_wrap=True)
     else:
         err().print(f"{result.status}: {result.error or result.reason}", soft_wrap=True)
@@ -104,8 +104,12 @@ async def _resume(
     from orchestra.store.run_store import RunStore
 
     async with Runtime.start(cluster_of(cluster), inline=inline) as runtime:
-        if await RunStore(runtime.store).get(run) is None:
+        found = await RunStore(runtime.store).get(run)
+        if found is None:
             raise RunNotFound(run)
+        if found.status != "ended" and found.needs_invocation_state and state is None:  # before anybody is asked
+            problem = "came with an invocation_state, which is never stored: hand it in again"
+            raise InputError(f"run {run} {problem}, with --invocation-state FILE (YAML or JSON)")
         approve, reject, answer = given
         waits = (await InterruptStore(runtime.store).asked(run)).open
         responses = answers_of(run, waits, approve=approve, reject=reject, answers=answer)

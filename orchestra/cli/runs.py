@@ -107,7 +107,7 @@ def show(
         from orchestra.cli.answering import how_to_resume
         from orchestra.core.result import RunResult
 
-        for text in how_to_resume(RunResult.from_json(result)):
+        for text in how_to_resume(RunResult.from_json(result), needs_state=found.needs_invocation_state):
             print_indented(console, Text(text, "yellow"), left=0, hang=2)
     if tree.items:
         console.print()

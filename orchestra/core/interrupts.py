@@ -59,7 +59,7 @@ class InterruptView:
 class Approve:
     """Yes: the tool runs, with the arguments that were shown.
 
-    ``always``: this tool is not asked about again in this session.
+    ``always``: this tool is not asked about again in this session. Nodes of graphs are asked about in each run.
     """
 
     always: bool = False
@@ -93,6 +93,8 @@ class Interrupt(BaseException):
 def response_to_json(interrupt: InterruptView, response: Response) -> dict[str, Json]:
     """An answer as it is stored. Raises :class:`InputError` for one that does not answer ``interrupt``."""
     if isinstance(response, Approve):
+        if response.always and interrupt.kind == APPROVAL and not interrupt.tool:
+            raise InputError(f"{interrupt.node!r} is asked about in each run: answer {interrupt.id} with Approve()")
         return {"approve": True, "always": response.always}
     if isinstance(response, Reject):
         return {"reject": response.reason}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestra import Agent, Approve, Graph, Node, Reject, Runtime, Swarm, ToolContext, tool
-from orchestra.core.errors import DefinitionChanged, OrchestraError
+from orchestra.core.errors import DefinitionChanged, InputError, OrchestraError
 from orchestra.core.interrupts import RunState
 from orchestra.core.model import ModelReply, ModelRequest
 from orchestra.testing import FunctionModel, ScriptedModel, call, reply
@@ -102,6 +102,9 @@ async def test_a_node_that_needs_an_approval(runtime: Runtime, session: str | No
     first = await run(runtime, graph, session)
     assert [(one.kind, one.node) for one in first.interrupts] == [("approval", "pay")]
     assert ran == []
+    if session is not None:
+        with pytest.raises(InputError, match="asked about in each run"):
+            await answered(runtime, first, Approve(always=True))
     result = await answered(runtime, first, answer)
     if isinstance(answer, Approve):
         assert (result.status, result.output, len(ran)) == ("completed", "paid", 1)

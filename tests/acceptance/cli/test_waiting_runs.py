@@ -58,7 +58,8 @@ def asked(command: Command) -> tuple[str, list[str]]:
     assert "clerk wants to run pay(amount=12)" in shown.out
     assert "clerk in choose() asks 'colour': which one?" in shown.out
     found = re.search(
-        r"orchestra runs resume (\S+) --approve (\S+) --answer '?([^\s']+)=JSON'?", " ".join(shown.out.split())
+        r"orchestra runs resume (\S+) --approve (\S+) --answer '?([^\s']+)=JSON'? --invocation-state FILE",
+        " ".join(shown.out.split()),
     )
     assert found, shown.out
     return found[1], [found[2], found[3]]
