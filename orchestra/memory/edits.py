@@ -20,6 +20,32 @@ class Edit:
     line: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class BlockEdit:
+    """An edit as hooks see it: ``text`` is written, ``old`` what a replace looks for, ``line`` that of an insert."""
+
+    label: str
+    operation: Operation
+    text: str
+    old: str = ""
+    line: int = 0
+
+    @classmethod
+    def of(cls, label: str, edit: Edit) -> BlockEdit:
+        """What ``edit`` does to the block ``label``."""
+        if edit.operation == "replace":
+            return cls(label, edit.operation, str(edit.arguments[1]), str(edit.arguments[0]))
+        return cls(label, edit.operation, str(edit.arguments[0]), line=edit.line)
+
+    def with_text(self, text: str) -> Edit:
+        """The same edit with another text. Raises :class:`InputError` as the operations do."""
+        if self.operation == "replace":
+            return replace(self.old, text)
+        if self.operation == "insert":
+            return insert(text, self.line)
+        return append(text) if self.operation == "append" else rethink(text)
+
+
 def append(text: str) -> Edit:
     """A new line (or lines) at the end."""
     _plain(text)

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from orchestra.core.errors import DefinitionChanged, Fenced, LimitReached, StoreUnavailable
+from orchestra.core.errors import DefinitionChanged, Fenced, InputError, LimitReached, StoreUnavailable
 from orchestra.core.events import HandedOff, NodeEnded, NodeStarted
 from orchestra.core.failpoints import failpoint
 from orchestra.core.graph import Graph
 from orchestra.core.guardrails import GuardrailResult
-from orchestra.core.handoff import handoff_in
+from orchestra.core.handoff import Handoff, handoff_in
 from orchestra.core.interrupts import Interrupt, InterruptView, Reject, response_from_json
 from orchestra.core.jsontext import Json, dumps, loads
 from orchestra.core.messages import Message, ToolCall
@@ -58,6 +58,7 @@ class PatternRun(Turn):
         self._children = serving.children(context, journal)
         self._invocation_state = serving.invocation_state
         self._found: PatternOutcome | None = None
+        self._handed: tuple[str, Handoff] | None = None
         self._views: dict[str, AgentState] = {}
         pattern = context.loaded.pattern
         assert isinstance(pattern, Swarm | Graph)
@@ -136,7 +137,11 @@ class PatternRun(Turn):
 
     async def _visited(self, visit: Visit) -> NodeResult:
         hooks, ask = self.context.hooks, self.context.questions.asker(visit.key)
+        if (handed := self._handed) is not None and handed[1].target == visit.node:
+            await hooks.call("after_handoff", *handed, ask=ask)
         decision = await hooks.change("before_node", "run", visit.copied(), ask=ask)
+        if decision not in ("run", "skip", "abort"):
+            raise InputError(f"before_node returned {decision!r}; return 'skip', 'abort', or nothing")
         if decision == "skip":
             return NodeResult("skipped", "hook", output=visit.given.text, text=visit.given.text)
         if decision == "abort":
@@ -147,7 +152,11 @@ class PatternRun(Turn):
         failpoint("pattern.node_done")
         if result.status == "interrupted":
             return result
-        return await hooks.change("after_node", result, visit.copied(), ask=ask)
+        result = await hooks.change("after_node", result, visit.copied(), ask=ask)
+        if (handoff := result.handoff) is None:
+            return result
+        wanted = await hooks.change("before_handoff", handoff, visit.copied(), ask=ask)
+        return replace(result, handoff=replace(wanted, target=handoff.target))
 
     async def _child(self, visit: Visit) -> NodeResult:
         """A node that is a run below this one."""
@@ -245,6 +254,7 @@ class PatternRun(Turn):
         )
         if result.handoff is not None:
             handoff = result.handoff
+            self._handed = event.node, handoff
             tell(HandedOff, source=event.node, target=handoff.target, message=handoff.message)
 
     # --- the end --------------------------------------------------------------------------------------------------

@@ -12,14 +12,29 @@ method                  arguments                                     writable, 
 ``after_model``         context, reply                                nothing
 ``before_tool``         context, call, arguments                      the arguments
 ``after_tool``          context, call, content                        the content
+``before_block_edit``   context, edit                                 the edit's text
+``after_block_edit``    context, edit, version                        nothing
+``before_node``         context, visit, decision (``"run"``)          ``"skip"``, ``"abort"``
+``after_node``          context, visit, result                        the result
+``before_handoff``      context, visit, handoff                       its message and context
+``after_handoff``       context, source, handoff                      nothing
+``before_pass``         context, transcript                           nothing
+``after_pass``          context, report                               nothing
 ======================  ============================================  ==========================
 
-``context.interrupt(name, reason)`` asks somebody, as ``ctx.interrupt`` does in a tool: without an answer the run waits,
-and the hook is called again when it is resumed. Not in ``after_run``. The names that are asked around one tool call
-differ from those that its tool asks.
+Nodes and handoffs are those of a swarm or graph, told to its own hooks; ``after_handoff`` when the agent that was
+handed the task is about to begin. A pass is one of the sleep-time agent of this agent, on the host that does it: its
+run id is the pass's, there is no state and no ``invocation_state``; ``after_pass`` comes when it is published. What
+hooks are given are copies: changing them in place changes nothing.
 
-``before_tool`` may raise :class:`ToolError`: the tool does not run and the model gets its text as an error result.
-What ``after_run`` raises is logged and changes nothing: the turn is stored by then.
+``context.interrupt(name, reason)`` asks somebody, as ``ctx.interrupt`` does in a tool: without an answer the run waits,
+and the hook is called again when it is resumed. Not in ``after_run``, nor around block edits and passes. The names that
+are asked around one tool call differ from those that its tool asks.
+
+``before_tool`` and ``before_block_edit`` may raise :class:`ToolError`: the tool does not run (the edit is not made) and
+the model gets its text as an error result. What ``before_pass`` raises fails the pass, which is tried again later. What
+``after_run``, ``after_block_edit`` and ``after_pass`` raise is logged and changes nothing: all is stored by then. A run
+that is resumed calls hooks again around what it does again.
 """
 
 from __future__ import annotations
@@ -27,11 +42,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from orchestra.core.own_thread import in_own_thread
+from orchestra.memory.edits import BlockEdit, Edit
 from orchestra.memory.state import AgentState
 from orchestra.runtime.questions import Ask, no_questions
 from orchestra.runtime.sealed import Sealed
@@ -95,6 +112,25 @@ class Hooks:
         method, context = getattr(hook, name), replace(self._context, interrupt=ask)
         if self._invocation_state is not None:  # a copy for each call, as for tools
             context = replace(context, invocation_state=self._invocation_state.open())
+        copies = pickle.loads(pickle.dumps(arguments, protocol=5))
         if inspect.iscoroutinefunction(method):
-            return await method(context, *arguments)
-        return await in_own_thread(method, context, *arguments)
+            return await method(context, *copies)
+        found = await in_own_thread(method, context, *copies)
+        return await found if inspect.isawaitable(found) else found
+
+
+class HookedEdits:
+    """The hooks around edits of blocks. Owner: the run's blocks."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
+
+    async def before(self, label: str, edit: Edit) -> Edit:
+        """The edit with the text that hooks want. What else of it they change does not count."""
+        asked = BlockEdit.of(label, edit)
+        wanted = await self._hooks.change("before_block_edit", asked)
+        return edit if wanted.text == asked.text else asked.with_text(wanted.text)
+
+    async def after(self, label: str, edit: Edit, version: int) -> None:
+        """It is stored."""
+        await self._hooks.tell("after_block_edit", BlockEdit.of(label, edit), version)

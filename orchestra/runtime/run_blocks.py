@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from orchestra.core.blocks import Access, BlockView
 from orchestra.core.errors import BlockAccessDenied, UnknownBlock
@@ -12,6 +13,16 @@ from orchestra.memory.lineage import Sources
 from orchestra.store.block_store import BlockStore, Change, Memo, Receipt
 
 Notify = Callable[[BlockView, int, str], None]
+
+
+class EditHooks(Protocol):
+    """Who is asked and told about each edit of a run."""
+
+    async def before(self, label: str, edit: edits.Edit) -> edits.Edit:
+        """The edit that is made instead. Raises :class:`ToolError` when none is to be made."""
+
+    async def after(self, label: str, edit: edits.Edit, version: int) -> None:
+        """It is stored, as this version of the block."""
 
 
 @dataclass(slots=True)
@@ -35,6 +46,7 @@ class RunBlocks:
     notify: Notify | None = None
     draft: int | None = None
     memo_field: str = "e:"
+    hooks: EditHooks | None = None
 
     def refresh(self, blocks: Sequence[BlockView]) -> None:
         """Take over newer versions."""
@@ -70,6 +82,8 @@ class RunBlocks:
         block = self.by_label(label)
         if block.access == "read" or (block.access == "append" and edit.operation != "append"):
             raise BlockAccessDenied(label, block.access, edit.operation)
+        if self.hooks is not None:
+            edit = await self.hooks.before(label, edit)
         done = await self.store.edit(
             block.id,
             edit.operation,
@@ -83,6 +97,8 @@ class RunBlocks:
         )
         if done.changed and self.notify is not None:
             self.notify(block, done.version, edit.operation)
+        if done.changed and self.hooks is not None:
+            await self.hooks.after(label, edit, done.version)
         return done
 
     def _memo(self, block_id: str, operation_id: str) -> Memo:

@@ -27,7 +27,7 @@ from orchestra.runtime.definition import Loaded
 from orchestra.runtime.first_agents import input_guardrails
 from orchestra.runtime.guardrails import GuardrailTripped, RunGuardrails
 from orchestra.runtime.handoff_tool import give_handoffs
-from orchestra.runtime.hooks import HookContext, Hooks
+from orchestra.runtime.hooks import HookContext, HookedEdits, Hooks
 from orchestra.runtime.journal import Journal
 from orchestra.runtime.kinds import kind_named
 from orchestra.runtime.lone_turn import run_alone
@@ -197,6 +197,8 @@ class Serving:
         meta = Meta(agent=request.agent, run=request.run_id, created_at=now)
         context.messages.extend(message.with_meta(meta) for message in request.input)
         notify_edits(context)
+        if loaded.hooks and not request.ending:
+            blocks.hooks = HookedEdits(context.hooks)
         give_handoffs(context)
         self._context = context
         return context

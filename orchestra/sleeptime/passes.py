@@ -20,6 +20,8 @@ from orchestra.memory.lineage import Sources, blame
 from orchestra.memory.merge import merge
 from orchestra.memory.passages import passage_id
 from orchestra.memory.scopes import Place, resolve, scoped_id, split_ref
+from orchestra.memory.state import StateValues
+from orchestra.runtime.hooks import HookContext, Hooks
 from orchestra.runtime.run_blocks import RunBlocks
 from orchestra.sleeptime.documents import read_documents, unread
 from orchestra.sleeptime.draft_archive import DraftArchive
@@ -79,6 +81,7 @@ class Pass:
         consolidator: Consolidator,
         *,
         archive: bool = True,
+        hooks: Sequence[object] = (),
     ) -> None:
         self.claim, self.sleeptime, self.consolidator = claim, sleeptime, consolidator
         self.agent, self.session_id = split_thread(claim.thread)
@@ -88,6 +91,8 @@ class Pass:
         # one must not be taken for the same one sent twice.
         self.id = derived_id("pass", claim.thread, str(claim.token))
         self._archive = DraftArchive() if archive else None
+        user, state = claim.user or None, StateValues({}).view()
+        self._hooks = Hooks(hooks, HookContext(self.agent, self.id, self.session_id, user, state, {}))
         self._tally = Tally()
 
     async def work(self, calls: int) -> Outcome:
@@ -102,6 +107,7 @@ class Pass:
         read = read or await self._transcript()
         drafts = await self._drafts(of_agent=bool(read.documents))
         work = await self._work(read, drafts, calls)
+        await self._hooks.call("before_pass", read)
         failpoint("pass.working")
         usage = Usage() if read.empty else await self.consolidator.consolidate(work)
         failpoint("pass.worked")
@@ -264,6 +270,7 @@ class Pass:
             )
             if isinstance(done, Published):
                 failpoint("pass.published")
+                await self._hooks.tell("after_pass", self._report(read, pending, usage, time.monotonic() - started))
                 return "published"
             if isinstance(done, LogEdited):
                 return "edited"

@@ -173,6 +173,7 @@ class SleepWorker:
         one = Pass(
             *(self.host.store, claim, sleeptime, cached.attachments, self._consolidator(cached.loaded, sleeptime)),
             archive=cached.loaded.agent.archive is not False,
+            hooks=cached.loaded.hooks,
         )
         try:
             async with asyncio.TaskGroup() as group:
