@@ -13,9 +13,9 @@ from orchestra.context.flush_gate import reserve_floor_of
 from orchestra.context.history_limit import limit
 from orchestra.context.pruning import Decision, Pruned, prune
 from orchestra.context.repair import repair
-from orchestra.context.strategies import LastOnes
 from orchestra.context.summary_message import head_length, is_user_turn, summary_message
 from orchestra.context.view import LogView
+from orchestra.context.window import last_ones
 from orchestra.core.conversation import Conversation
 from orchestra.core.messages import Message
 from orchestra.core.tokens import message_tokens
@@ -176,7 +176,7 @@ def _history(
         history = told("by preprocessors", history, around.preprocess(history), "conversation.preprocessors")
     before = history
     if conversation.strategy == "window":
-        history = LastOnes(conversation.window).view(history)
+        history = last_ones(history, conversation.window)
         return told("older messages", before, history, "conversation.window"), left
     if turns := conversation.history_limit.of(around.user_id):
         history = limit(history, turns, hysteresis=conversation.history_limit.hysteresis)

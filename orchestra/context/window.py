@@ -1,12 +1,22 @@
-"""The last messages, or those that a predicate lets pass: never without what every view keeps."""
+"""The last turns, the last messages, or those that a predicate lets pass: never without what every view keeps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from orchestra.context.history_limit import limit
 from orchestra.context.repair import repair
 from orchestra.context.summary_message import head_length, newest_user
+from orchestra.core.conversation import Window
 from orchestra.core.messages import Message
+
+
+def last_ones(messages: Sequence[Message], window: Window) -> Sequence[Message]:
+    """The strategy ``window``: the last turns, or the last messages, repaired, and what every view keeps."""
+    whole = repair(messages)
+    if window.messages is not None:
+        return last_messages(whole, window.messages)
+    return repair(limit(whole, window.turns))
 
 
 def last_messages(messages: Sequence[Message], count: int) -> Sequence[Message]:

@@ -1,4 +1,4 @@
-"""Strategies, and any chain of steps."""
+"""The last turns or messages, and any chain of steps."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from orchestra.context.invariants import faults
 from orchestra.context.preprocessors import Filter, WindowSize, applied
 from orchestra.context.pruning import prune
 from orchestra.context.repair import repair
-from orchestra.context.strategies import Full, LastOnes, Strategy
 from orchestra.context.summary_message import is_summary, is_user_turn
+from orchestra.context.window import last_ones
 from orchestra.core.conversation import Pruning, Window
 from orchestra.core.messages import Message
 
@@ -26,19 +26,18 @@ LOG = stored(user(), asks("1", "2"), answers("1"), answers("2"), says(), user(),
 
 
 @pytest.mark.parametrize(
-    ("strategy", "expected"),
+    ("window", "expected"),
     [
-        (Full(), "uattauauae"),
-        (LastOnes(Window(turns=2)), "uauae"),
-        (LastOnes(Window(turns=9)), "uattauauae"),
-        (LastOnes(Window(messages=3)), "uae"),
-        (LastOnes(Window(messages=1)), "u"),
-        (LastOnes(Window(messages=7)), "auauae"),
-        (LastOnes(Window(messages=99)), "uattauauae"),
+        (Window(turns=2), "uauae"),
+        (Window(turns=9), "uattauauae"),
+        (Window(messages=3), "uae"),
+        (Window(messages=1), "u"),
+        (Window(messages=7), "auauae"),
+        (Window(messages=99), "uattauauae"),
     ],
 )
-def test_what_is_shown(strategy: Strategy, expected: str) -> None:
-    assert shape(strategy.view(LOG)) == expected
+def test_what_is_shown(window: Window, expected: str) -> None:
+    assert shape(last_ones(LOG, window)) == expected
 
 
 Step: TypeAlias = Callable[[Sequence[Message]], Sequence[Message]]
@@ -53,14 +52,13 @@ def then_repaired(step: Step, messages: Sequence[Message]) -> Sequence[Message]:
     return repair(step(messages))
 
 
-STRATEGIES = st.one_of(
-    st.just(Full()),
-    st.integers(1, 5).map(lambda count: LastOnes(Window(turns=count))),
-    st.integers(1, 9).map(lambda count: LastOnes(Window(turns=None, messages=count))),
+WINDOWS = st.one_of(
+    st.integers(1, 5).map(lambda count: Window(turns=count)),
+    st.integers(1, 9).map(lambda count: Window(messages=count)),
 )
 STEPS = st.one_of(
     st.just(repair),
-    STRATEGIES.map(lambda strategy: strategy.view),
+    WINDOWS.map(lambda window: partial(last_ones, window=window)),
     st.tuples(st.integers(0, 5), st.booleans()).map(
         lambda given: partial(then_repaired, partial(limit, turns=given[0], hysteresis=given[1]))
     ),
@@ -83,8 +81,8 @@ def test_any_log_is_valid_after_any_chain_of_steps(log: list[Message], steps: li
     assert all(one is other for one, other in zip(log, before, strict=True))
 
 
-@given(LOGS, STRATEGIES)
-def test_a_strategy_is_idempotent_and_deterministic(log: list[Message], strategy: Strategy) -> None:
-    made = strategy.view(log)
-    assert strategy.view(made) is made
-    assert strategy.view(log) == made
+@given(LOGS, WINDOWS)
+def test_a_window_is_idempotent_and_deterministic(log: list[Message], window: Window) -> None:
+    made = last_ones(log, window)
+    assert last_ones(made, window) is made
+    assert last_ones(log, window) == made
