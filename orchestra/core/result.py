@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
+
+from pydantic_core import to_jsonable_python
 
 from orchestra.core.guardrails import GuardrailResult
 from orchestra.core.interrupts import InterruptView, RunState
@@ -21,7 +23,9 @@ Status: TypeAlias = Literal["completed", "interrupted", "failed", "cancelled", "
 class RunResult:
     """What a run came to.
 
-    ``reason`` is a word that a program can test (``""`` when completed), ``error`` the text for people. ``messages``
+    ``output`` is the answer: text, or of an agent with an ``output_type`` JSON, which the client makes an
+    instance of that type where this program has given it. ``reason`` is a word that a program can test (``""`` when
+    completed), ``error`` the text for people. ``messages``
     are those that this run made, its input first. ``turn`` counts the completed turns of the session, this one
     included. ``duplicate`` is True when the run had ended before and only its stored result is given again.
     ``last_response_id`` belongs to a conversation that the provider keeps: the reply that the next run goes on from, as
@@ -33,7 +37,7 @@ class RunResult:
 
     run_id: str
     status: Status
-    output: Json = None
+    output: Any = None
     reason: str = ""
     error: str = ""
     messages: tuple[Message, ...] = ()
@@ -71,7 +75,7 @@ class RunResult:
             "status": self.status,
             "reason": self.reason,
             "error": self.error,
-            "output": self.output,
+            "output": to_jsonable_python(self.output, by_alias=False),
             "last_agent": self.last_agent,
             "session_id": self.session_id,
             "turn": self.turn,

@@ -35,6 +35,7 @@ from orchestra.runtime.definition import pack_agent
 from orchestra.runtime.dispatch import Dispatcher
 from orchestra.runtime.function_ref import FunctionTable
 from orchestra.runtime.kinds import kind_of
+from orchestra.runtime.output_type import GivenTypes
 from orchestra.runtime.registration import everything_in, known_to
 from orchestra.runtime.request import RunRequest
 from orchestra.runtime.resuming import ending, prepared
@@ -79,6 +80,7 @@ class Client:
         self._snapshots = snapshots or Snapshots(store)
         self.resources: dict[str, Callable[[], object]] = {}
         self._definitions = DefinitionStore(store)
+        self._types = GivenTypes()
 
     async def register(self, *runnables: Runnable) -> None:
         """Store definitions, with those that stand inside them; a changed one counts from the next turn on every host.
@@ -98,6 +100,7 @@ class Client:
             else:
                 packed = kind_of(one).pack(one, self.functions, known)
             await self._definitions.put(packed.name, packed.text, packed.digest, declared)
+        self._types.learn(every)
 
     async def agents(self) -> list[str]:
         """The names of all registered agents."""
@@ -257,7 +260,7 @@ class Client:
             *(name, input, session_id, session, user_id, invocation_state, limits, on_busy, run_id),
             (conversation_id, previous_response_id, auto_previous_response_id),
         )
-        result = await self.dispatcher.run(request, sealed)
+        result = self._types.typed(await self.dispatcher.run(request, sealed))
         if session is not None:
             await self._keep(session, result)
         return result
@@ -290,7 +293,7 @@ class Client:
             async for event in events:
                 if session is not None and hasattr(event, "result"):
                     await self._keep(session, event.result)
-                yield event
+                yield self._typed_event(event)
 
     async def resume(
         self,
@@ -313,7 +316,7 @@ class Client:
                 never stored: hand it in again. Or it is part of another run.
         """
         ready = await prepared(self.store, run, responses or {}, invocation_state)
-        return ready if isinstance(ready, RunResult) else await self.dispatcher.run(*ready)
+        return self._types.typed(ready if isinstance(ready, RunResult) else await self.dispatcher.run(*ready))
 
     async def resume_stream(
         self,
@@ -325,11 +328,14 @@ class Client:
         """As :meth:`resume`, giving the events; the last one, :class:`RunEnded`, has the result. Errors as there."""
         ready = await prepared(self.store, run, responses or {}, invocation_state)
         if isinstance(ready, RunResult):
-            yield RunEnded(run_id=ready.run_id, agent=ready.last_agent, result=ready)
+            yield RunEnded(run_id=ready.run_id, agent=ready.last_agent, result=self._types.typed(ready))
             return
         async with aclosing(self.dispatcher.stream(*ready)) as events:  # type: ignore[type-var]
             async for event in events:
-                yield event
+                yield self._typed_event(event)
+
+    def _typed_event(self, event: RunEvent) -> RunEvent:
+        return replace(event, result=self._types.typed(event.result)) if isinstance(event, RunEnded) else event
 
     async def drain(self, session_id: str | None = None, *, seconds: float = 60.0) -> None:
         """Wait until no sleep-time pass or closing is due or at work (of one session, or of the namespace).

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Literal
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from orchestra import Agent, Runtime, tool
+from orchestra import Agent, Runtime, Swarm, tool
 from orchestra.core.errors import InputError
+from orchestra.core.events import RunEnded
+from orchestra.core.jsontext import dumps, loads
 from orchestra.core.messages import Message
 from orchestra.runtime.agent_file import load_agent
 from orchestra.testing import ScriptedModel, call, reply
+from tests.servers import Server
 
 
 class Trip(BaseModel):
@@ -26,14 +31,15 @@ async def test_the_answer_is_checked_json_with_defaults(runtime: Runtime) -> Non
     model = ScriptedModel([reply('{"city": "Kyoto"}'), reply('```json\n{"city": "Nara", "nights": "3"}\n```')])
     await runtime.register(Agent(name="a", model=model, output_type=Trip))
     result = await runtime.run("a", "go", session_id="s")
-    assert (result.status, result.output) == ("completed", {"city": "Kyoto", "nights": 2, "mood": "calm"})
+    assert (result.status, result.output) == ("completed", Trip(city="Kyoto"))
     schema = model.requests[0].output_schema
     assert schema is not None
     assert (schema["title"], schema["required"]) == ("Trip", ["city"])
     again = await runtime.resume(result.run_id)
     assert again.output == result.output
-    assert (await runtime.run("a", "again")).output == {"city": "Kyoto", "nights": 2, "mood": "calm"}
-    assert (await runtime.run("a", "again", session_id="s")).output == {"city": "Nara", "nights": 3, "mood": "calm"}
+    assert loads(dumps(result.to_json()))["output"] == {"city": "Kyoto", "nights": 2, "mood": "calm"}
+    assert (await runtime.run("a", "again")).output == Trip(city="Kyoto")
+    assert (await runtime.run("a", "again", session_id="s")).output == Trip(city="Nara", nights=3)
 
 
 async def test_one_that_does_not_fit_is_asked_for_once_more(runtime: Runtime) -> None:
@@ -46,7 +52,7 @@ async def test_one_that_does_not_fit_is_asked_for_once_more(runtime: Runtime) ->
     model = ScriptedModel(replies)
     await runtime.register(Agent(name="a", model=model, output_type=Trip, tools=(look,)))
     result = await runtime.run("a", "go", session_id="s")
-    assert result.output == {"city": "Kyoto", "nights": 2, "mood": "busy"}
+    assert result.output == Trip(city="Kyoto", mood="busy")
     asked = model.requests[1].messages[-1]
     assert asked.role == "user"
     assert "does not fit" in asked.text
@@ -84,3 +90,38 @@ async def test_an_agent_file_names_it_by_its_file(runtime: Runtime, tmp_path: ob
     (folder / "a.yaml").write_text("""- text: '{"city": "Kyoto"}'\n""")
     await runtime.register(load_agent(folder / "a.md"))
     assert (await runtime.run("a", "go")).output == {"city": "Kyoto"}
+
+
+@dataclass
+class Stop:
+    """A stop of a journey, which the model calls by another name."""
+
+    city: Annotated[str, Field(alias="where")]
+    day: date
+
+
+async def test_an_output_is_an_instance_of_the_type_that_this_program_gave(
+    runtime: Runtime, server: Server, namespace: str
+) -> None:
+    """Streamed and resumed too, and of a swarm; another program has the same as JSON."""
+    stop = '{"where": "Kyoto", "day": "2026-04-01"}'
+    agent = Agent(name="a", model=ScriptedModel([reply(stop)] * 4), output_type=Stop)
+    await runtime.register(Swarm("desk", agents=[agent]))
+    *_, last = [event async for event in runtime.stream("a", "go", session_id="s", run_id="r")]
+    assert isinstance(last, RunEnded)
+    there = Stop("Kyoto", date(2026, 4, 1))
+    assert last.result.output == there
+    assert (await runtime.resume("r")).output == there
+    assert (await runtime.run("desk", "go")).output == there
+    async with Runtime.start({"redis": {"url": server.url}, "namespace": namespace}, inline=True) as other:
+        assert (await other.resume("r")).output == {"city": "Kyoto", "day": "2026-04-01"}
+    await runtime.register(agent.model_copy(update={"output_type": None}))
+    assert (await runtime.run("a", "go")).output == stop
+
+
+async def test_the_answer_of_a_typed_child_comes_to_its_caller_as_json(runtime: Runtime) -> None:
+    child = Agent(name="child", model=ScriptedModel([reply('{"city": "Kyoto"}')]), output_type=Trip)
+    model = ScriptedModel([reply(calls=[call("child", input="where?")]), reply("There.")])
+    await runtime.register(Agent(name="a", model=model, tools=(child.as_tool(),)))
+    assert (await runtime.run("a", "go", session_id="s")).output == "There."
+    assert loads(model.requests[1].messages[-1].text) == {"city": "Kyoto", "nights": 2, "mood": "calm"}
