@@ -16,10 +16,14 @@ from orchestra.store.context_store import ContextStore
 
 @dataclass(frozen=True, slots=True)
 class Offloads:
-    """Those of one thread, as one run writes and reads them. ``token`` is that of its lease."""
+    """Those of one session, as one run writes and reads them.
+
+    ``token`` is that of the lease of its ``thread``; ``root`` is the session's own thread.
+    """
 
     contexts: ContextStore
     thread: str
+    root: str
     run_id: str
     token: int
     settings: Offload
@@ -33,12 +37,12 @@ class Offloads:
         if not over(content, tool, self.settings):
             return content
         reference = derived_id("offload", self.run_id, call)
-        kept = await self.contexts.put_away(self.thread, self.token, reference, content)
+        kept = await self.contexts.put_away(self.thread, self.token, reference, content, root=self.root)
         return preview(kept, settings=self.settings, reference=reference)
 
     async def page(self, reference: str, pattern: str | None, lines: str | None) -> str:
         """One page of a result of this session. Raises :class:`ToolError` when there is none, or no such lines."""
-        text = await self.contexts.put_back(self.thread, reference)
+        text = await self.contexts.put_back(self.root, reference)
         if text is None:
             raise ToolError(f"there is no result {reference!r} in this session")
         try:

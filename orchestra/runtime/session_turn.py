@@ -208,7 +208,7 @@ class SessionTurn:
         context = serving.make(loaded, blocks, state, prompt, begun.calls)
         offload = loaded.agent.conversation.offload
         contexts = ContextStore(host.store)
-        context.offloads = Offloads(contexts, self.thread, request.run_id, begun.token, offload)
+        context.offloads = Offloads(contexts, self.thread, request.root, request.run_id, begun.token, offload)
         questions = context.questions
         questions.answers = {**questions.answers, **{name: loads(text) for name, text in begun.answers.items()}}
         questions.always |= frozenset(begun.always)

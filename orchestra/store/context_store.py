@@ -129,14 +129,18 @@ class ContextStore:
         flushed = cast("str", answer[1])
         return (int(flushed) if flushed else None, int(cast("int", answer[2])))
 
-    async def put_away(self, thread: str, token: int, reference: str, text: str) -> str:
-        """Keep a tool result under ``reference``; what stands there, the first one. Raises :class:`Fenced`."""
-        k = self.store.keys
-        answer = await self.store.run("offload", [k.head(thread), k.offload(thread)], [token, reference, text])
+    async def put_away(self, thread: str, token: int, reference: str, text: str, *, root: str = "") -> str:
+        """Keep a tool result under ``reference``; what stands there, the first one. Raises :class:`Fenced`.
+
+        ``token`` is that of the lease of ``thread``; ``root`` the session's own thread, when that is a child run's.
+        """
+        k, kept = self.store.keys, root or thread
+        keys = [k.head(thread), k.offload(kept), k.head(kept)]
+        answer = await self.store.run("offload", keys, [token, reference, text])
         if answer[0] == "FENCED":
             raise Fenced(f"thread {thread}", token)
         return cast("str", answer[1])
 
     async def put_back(self, thread: str, reference: str) -> str | None:
-        """The tool result under ``reference`` in this thread, and in no other one."""
+        """The tool result under ``reference`` in the session of this thread, its own one, and in no other."""
         return cast("str | None", await self.store.read("HGET", self.store.keys.offload(thread), reference))

@@ -74,6 +74,28 @@ async def test_a_reference_is_of_use_in_its_session_only_and_goes_with_it(runtim
     assert "there is no result" in cast("str", (await runtime.run("a", "again", session_id="s")).output)
 
 
+async def test_who_asked_an_agent_can_read_what_it_refers_to(runtime: Runtime) -> None:
+    """Both are in one session, whatever thread each of them has."""
+
+    def reads(request: ModelRequest) -> ModelReply | str:
+        last = request.messages[-1]
+        return reference_in(last.text) if last.role == "tool" else reply(calls=[call("table")])
+
+    def leads(request: ModelRequest) -> ModelReply | str:
+        last = request.messages[-1]
+        if last.role == "user":
+            return reply(calls=[call("reader", input="read the table")])
+        if last.name == "reader":
+            return reply(calls=[call("retrieve_offloaded", reference=last.text, lines="2")])
+        return last.text
+
+    reader = Agent(name="reader", model=FunctionModel(reads), tools=(table,), description="Reads.")
+    lead = Agent(name="lead", model=FunctionModel(leads), tools=(reader.as_tool(),))
+    await runtime.register(lead)
+    result = await runtime.run("lead", "go", session_id="s")
+    assert cast("str", result.output).startswith("2: row 1:")
+
+
 async def test_limits_of_single_tools_and_none_at_all(runtime: Runtime) -> None:
     def asks(request: ModelRequest) -> ModelReply | str:
         last = request.messages[-1]
