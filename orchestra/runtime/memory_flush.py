@@ -110,9 +110,10 @@ class MemoryFlush:
             self.cached.record = replace(self.cached.record, version=version, flushed=flushed, failures=failures)
             # Also for a turn that is not committed now, since it waits for an answer.
             self.cached.decided = replace(self.cached.decided, flushed=flushed, failures=failures)
-        calls = turn.context.usage.tool_calls
+        used = turn.context.usage
         if done:
-            self._tell("yes", f"done, {calls} tool calls{_said(outcome)}", tokens)
+            cost = f"{used.tool_calls} tool calls, {used.total_tokens} tokens"
+            self._tell("yes", f"done, {cost}{_said(outcome)}", tokens)
         else:
             given_up = noted is not None and noted[0] == cycle
             more = f"; that was {noted[1]} times in a row, this cycle goes without" if given_up and noted else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 
 import pytest
@@ -214,6 +215,8 @@ async def test_what_a_flush_says_is_of_no_output_type(runtime: Runtime) -> None:
     await fill(runtime)
     events = await told(runtime, "go")
     assert flushes(events) == ["yes", "yes"]
+    (done,) = [e for e in events if isinstance(e, ContextDecided) and e.part == "flush" and "done" in e.reason]
+    assert re.search(r"done, 1 tool calls, [1-9]\d+ tokens", done.reason)  # no result counts them
     asked = [request for request in model.requests if is_flush(request)]
     assert [request.output_schema for request in asked] == [None, None]
     assert any(request.output_schema is not None for request in model.requests)
