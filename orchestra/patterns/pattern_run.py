@@ -175,7 +175,7 @@ class PatternRun(Turn):
         if found.status == "interrupted" and found.carried is not None:
             context.questions.marks[f"w:{visit.key}"] = dumps(dict(found.carried))
         if found.status == "limit" and (most := getattr(context.limits, found.reason, None)) is not None:
-            used = context.usage + found.usage
+            used = context.spent + found.usage
             spent = {"model_calls": used.model_calls, "tool_calls": used.tool_calls, "tokens": used.total_tokens}
             if spent.get(found.reason, 0) >= most:  # not its own limit, but the end of what was left of this run's
                 context.count(found.usage_by_agent)

@@ -144,9 +144,9 @@ class ChildRuns:
         """What is left of this run's limits. Raises :class:`LimitReached`."""
         context, left = self.context, dict[str, float]()
         for limit, used in (
-            ("model_calls", context.usage.model_calls),
-            ("tool_calls", context.usage.tool_calls),
-            ("tokens", context.usage.total_tokens),
+            ("model_calls", context.spent.model_calls),
+            ("tool_calls", context.spent.tool_calls),
+            ("tokens", context.spent.total_tokens),
         ):
             if (most := getattr(context.limits, limit)) is not None:
                 left[limit] = most - used

@@ -88,9 +88,14 @@ class Serving:
 
     async def run(self) -> RunResult:
         """Serve it. Raises what concerns the call (unknown agent, busy session); how the turn went is in the result."""
-        if self.request.session_id is None:
-            return await run_alone(self)
-        return await SessionTurn(self).run()
+        try:
+            if self.request.session_id is None:
+                return await run_alone(self)
+            return await SessionTurn(self).run()
+        finally:
+            # In one step with this the run above counts what was used, so nothing is counted twice or not at all.
+            if self._context is not None and self._context.above is not None:
+                self._context.above.running.pop(self.request.run_id, None)
 
     def not_begun(self) -> RunResult:
         """The result of a run that was cancelled while it waited for its session: nothing of it is stored."""
@@ -200,6 +205,10 @@ class Serving:
         if loaded.hooks and not request.ending:
             blocks.hooks = HookedEdits(context.hooks)
         give_handoffs(context)
+        above = self.host.serving_of(request.parent) if request.parent else None
+        if above is not None and above._context is not None:
+            context.above = above._context
+            context.above.running[request.run_id] = context
         self._context = context
         return context
 

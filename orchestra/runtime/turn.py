@@ -140,7 +140,7 @@ class Turn:
             position = len(context.replies)
             if context.finishing.is_set() or (context.request.ending and self._journal.known(f"m:{position}") is None):
                 raise _Over
-            self._check_limits()
+            context.check_limits()
             reply = await self._reply(position)
             context.replies.append(reply)
             message = self._stamped(reply.message)
@@ -153,9 +153,7 @@ class Turn:
                 except ValueError as problem:
                     await self._ask_again(position, reply, self._unfit or str(problem))
                 continue
-            limit = context.limits.tool_calls
-            if limit is not None and context.usage.tool_calls + len(message.tool_calls) > limit:
-                raise LimitReached("tool_calls", limit)
+            context.check_limits(len(message.tool_calls))
             context.usage += Usage(tool_calls=len(message.tool_calls))
             try:
                 results = await self._run_tools(position, message.tool_calls)
@@ -165,13 +163,6 @@ class Turn:
             context.messages.extend(map(self._stamped, results))
             if any(result.name in context.final_tools and not result.is_error for result in results):
                 return message.text
-
-    def _check_limits(self) -> None:
-        limits, usage = self.context.limits, self.context.usage
-        if limits.model_calls is not None and usage.model_calls >= limits.model_calls:
-            raise LimitReached("model_calls", limits.model_calls)
-        if limits.tokens is not None and usage.total_tokens >= limits.tokens:
-            raise LimitReached("tokens", limits.tokens)
 
     async def _reply(self, position: int) -> ModelReply:
         """The reply of the ``position``-th model call of this run: from the journal when it was made before."""

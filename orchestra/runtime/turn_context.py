@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from orchestra.core.agent import Limits
+from orchestra.core.errors import LimitReached
 from orchestra.core.events import ContextDecided, RunEvent
 from orchestra.core.messages import Message, ToolCall
 from orchestra.core.model import ModelReply, ToolSpec, Usage
@@ -42,7 +43,8 @@ class TurnContext:
     ``ends_with`` tells of a call whether it is sure to end the turn; ``closing``: such a one is being made, the commit
     follows at once, and nothing is journaled any more, just as a last reply is not.
     ``usage`` is all that was used, ``below`` the part of child runs, by agent. ``ends`` is when the limit of seconds is
-    over, on the loop's clock.
+    over, on the loop's clock. ``above`` is the run that made this one and ``running`` are those that this one made, as
+    far as they are at work on this host.
     """
 
     request: RunRequest
@@ -75,6 +77,31 @@ class TurnContext:
     output: OutputType | None = None
     finishing: asyncio.Event = field(default_factory=asyncio.Event)
     guardrails: RunGuardrails | None = None
+    above: TurnContext | None = None
+    running: dict[str, TurnContext] = field(default_factory=dict)
+
+    @property
+    def spent(self) -> Usage:
+        """What it has used with all that runs below it right now, on this host."""
+        return sum((child.spent for child in self.running.values()), self.usage)
+
+    def check_limits(self, tool_calls: int = 0) -> None:
+        """Raise :class:`LimitReached` when no model call, or not so many tool calls, may follow.
+
+        Runs below one run that work at the same time are each given what was left when they started. On one host they
+        are also counted together, so that they exceed the limits above them by no more than one step each.
+        """
+        context: TurnContext | None = self
+        while context is not None:
+            limits, used = context.limits, context.spent
+            if tool_calls:
+                if limits.tool_calls is not None and used.tool_calls + tool_calls > limits.tool_calls:
+                    raise LimitReached("tool_calls", limits.tool_calls)
+            elif limits.model_calls is not None and used.model_calls >= limits.model_calls:
+                raise LimitReached("model_calls", limits.model_calls)
+            elif limits.tokens is not None and used.total_tokens >= limits.tokens:
+                raise LimitReached("tokens", limits.tokens)
+            context = context.above
 
     def count(self, by_agent: Mapping[str, Usage]) -> None:
         """A child run used this, by agent."""
