@@ -20,6 +20,7 @@ from orchestra.core.model import Delta, ModelReply, ModelRequest
 from orchestra.core.result import RunResult
 from orchestra.runtime.agent_file import load_agent
 from orchestra.testing import FunctionModel, ScriptedModel, call, reply
+from tests.hosts import Machines
 from tests.servers import Server
 
 SECRET = "xyzzy-1234"
@@ -357,6 +358,46 @@ async def test_a_rejected_call_is_not_shown_to_those_who_approve(runtime: Runtim
     await runtime.register(Agent(name="a", model=model, tools=(pay,), guardrails=Guardrails(tools=(never,))))
     result = await runtime.run("a", "go", session_id="s")
     assert (result.status, result.output) == ("completed", "I did not pay.")
+
+
+async def test_a_call_that_was_stopped_is_stopped_again_when_its_host_is_lost_before_the_commit(
+    machines: Machines,
+) -> None:
+    """The reply is journaled, the stop is not: whoever goes on must not take the call for one that may have run."""
+    ran: list[str] = []
+    reached, released = asyncio.Event(), asyncio.Event()
+
+    @tool(idempotent=True)
+    async def wait() -> str:
+        """Hold the first host."""
+        ran.append("wait")
+        if not reached.is_set():
+            reached.set()
+            await released.wait()
+        return "waited"
+
+    def wipe() -> str:
+        """Delete everything."""
+        ran.append("wipe")
+        return "wiped"
+
+    def no_wiping(value: ToolCall, context: GuardrailContext) -> Verdict:
+        return Verdict.stop("no wiping") if value.name == "wipe" else Verdict.allow()
+
+    model = ScriptedModel([reply(calls=[call("wipe"), call("wait")]), reply("went on")])
+    first = await machines.host("primary-0")
+    client = machines.client_of(first)
+    guardrails = Guardrails(tools=(no_wiping,))
+    await client.register(Agent(name="a", model=model, tools=(wipe, wait), guardrails=guardrails))
+    running = asyncio.ensure_future(client.run("a", "go", session_id="s", run_id="r"))
+    await reached.wait()
+    await first.hosts.leave(first.id)
+    result = await (await machines.client("primary-1")).run("a", "go", session_id="s", run_id="r")
+    assert (result.status, result.reason, tripped(result)) == ("failed", "guardrail", [("tool", "no_wiping", "stop")])
+    assert ran == ["wait", "wait"]
+    assert len(model.requests) == 1
+    released.set()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 # --- several agents ---------------------------------------------------------------------------------------------------
