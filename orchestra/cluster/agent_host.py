@@ -132,7 +132,7 @@ class AgentHost:
                 return packed(Lacking())
             edition_of_run.set(call.functions)
             await self._check_repeatable(host, call)
-            return packed(await host.run(call.request, call.invocation_state))
+            return packed(await host.run(call.request, call.invocation_state, outlives=_outlives(call)))
         except Exception as error:
             return packed(as_failed(error, self._settings.name))
 
@@ -145,7 +145,8 @@ class AgentHost:
                 return
             edition_of_run.set(call.functions)
             await self._check_repeatable(host, call)
-            async with aclosing(in_batches(host.stream(call.request, call.invocation_state))) as batches:  # type: ignore[type-var]
+            events = host.stream(call.request, call.invocation_state, outlives=_outlives(call))
+            async with aclosing(in_batches(events)) as batches:  # type: ignore[type-var]
                 async for batch in batches:
                     yield packed(batch)
         except Exception as error:
@@ -216,10 +217,11 @@ class AgentHost:
     async def cancel(self, run_id: str, mode: CancelMode = "now") -> bool:
         """Stop a run; whether it is served here."""
         host = self._host
-        if host is None or run_id not in host.active:
+        if host is None:
             return False
-        self._loop.call_soon_threadsafe(host.cancel, run_id, mode)
-        return True
+        served = run_id in host.active
+        self._loop.call_soon_threadsafe(host.cancel, run_id, mode)  # also one whose call is still on its way
+        return served
 
     @ray.method(concurrency_group="control")  # type: ignore[untyped-decorator]
     async def status(self) -> HostStatus:
@@ -239,3 +241,12 @@ class AgentHost:
             memory_bytes=psutil.Process().memory_info().rss,
             version=settings.version,
         )
+
+
+def _outlives(call: Call) -> bool:
+    """Whether a call's run goes on when its caller dies.
+
+    Ray closes a stream whose reader has died. A child in a session is asked for again by the host
+    that takes the run above it over; without a session that one is lost, and so is its child.
+    """
+    return call.request.lineage is not None and call.request.session_id is not None

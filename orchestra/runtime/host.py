@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 
@@ -33,6 +34,7 @@ from orchestra.store.thread_store import ThreadStore
 
 BEAT_SECONDS = 2.0
 MISSED_BEATS = 5
+TOLD = 1000
 
 
 class Host:
@@ -81,6 +83,7 @@ class Host:
         self._pending, self._max_pending = 0, max_turns + max_pending
         self._queues: dict[str, tuple[asyncio.Lock, int]] = {}
         self._turns: dict[str, Serving] = {}
+        self._told: deque[str] = deque(maxlen=TOLD)  # the runs that were cancelled last
         self._tasks: list[asyncio.Task[None]] = []
         self.background = Background()
 
@@ -118,9 +121,17 @@ class Host:
         """The ids of the runs that are being served or wait for their session."""
         return list(self._turns)
 
-    async def run(self, request: RunRequest, invocation_state: Sealed | None = None) -> RunResult:
-        """Serve one turn to its end."""
-        return await self._serve(request, invocation_state, None)
+    async def run(
+        self, request: RunRequest, invocation_state: Sealed | None = None, *, outlives: bool = False
+    ) -> RunResult:
+        """Serve one turn to its end. ``outlives`` as in :meth:`stream`."""
+        if not outlives:
+            return await self._serve(request, invocation_state, None)
+        task = asyncio.create_task(self._serve(request, invocation_state, None), name=request.run_id)
+        try:
+            return await asyncio.shield(task)
+        finally:
+            await self._let_go(task, request.run_id, outlives)
 
     async def run_child(self, request: RunRequest, invocation_state: Sealed | None, emit: Emit | None) -> RunResult:
         """Serve a run that belongs to another one, which waits for it: past the queue, whatever runs here.
@@ -129,8 +140,15 @@ class Host:
         """
         return await self._serve(request, invocation_state, emit)
 
-    async def stream(self, request: RunRequest, invocation_state: Sealed | None = None) -> AsyncIterator[RunEvent]:
-        """Serve one turn and give its events, the last one :class:`RunEnded`. Closing the iterator cancels the turn."""
+    async def stream(
+        self, request: RunRequest, invocation_state: Sealed | None = None, *, outlives: bool = False
+    ) -> AsyncIterator[RunEvent]:
+        """Serve one turn and give its events, the last one :class:`RunEnded`. Closing the iterator cancels the turn.
+
+        With ``outlives`` only :meth:`cancel` does, before or after: else the run goes on to its end, which is waited
+        for. So it is for a child of a run on another host: when that host dies, whoever takes the run above over asks
+        for this child again, and is to find its answer, not a cancelled run.
+        """
         events: asyncio.Queue[RunEvent | None] = asyncio.Queue()
         task = asyncio.create_task(self._serve(request, invocation_state, events.put_nowait), name=request.run_id)
         task.add_done_callback(lambda _: events.put_nowait(None))
@@ -144,14 +162,21 @@ class Host:
                 run_id=request.run_id, agent=request.agent, path=request.path, number=last + 1, result=result
             )
         finally:
+            await self._let_go(task, request.run_id, outlives)
+
+    async def _let_go(self, task: asyncio.Task[RunResult], run_id: str, outlives: bool) -> None:
+        """Wait for the end of a run whose caller may be gone, and cancel it unless it outlives that."""
+        if not outlives or run_id in self._told:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await asyncio.gather(asyncio.shield(task), return_exceptions=True)
 
     def cancel(self, run_id: str, mode: CancelMode = "now") -> bool:
         """Stop a run; whether it is served here. The log stays valid.
 
-        One that waits for its session ends at once and leaves nothing.
+        One that waits for its session ends at once and leaves nothing. One that has not come yet, since its call is on
+        the way, ends as soon as its caller lets go of it.
         """
+        self._told.append(run_id)
         serving = self._turns.get(run_id)
         if serving is None:
             return False

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestra import Agent, Graph, Runtime, tool
+from orchestra import Agent, Graph, Runtime, ToolContext, tool
 from orchestra.core.model import ModelReply, ModelRequest
+from orchestra.core.result import RunResult
 from orchestra.testing import FunctionModel, ScriptedModel, call, reply
 from tests.acceptance.cluster.conftest import Failpoint, note, until
 
@@ -98,3 +99,47 @@ async def test_cancelling_the_parent_cancels_children_on_other_hosts(config: Con
         await until("all to have ended", lambda: ended.exists() and len(ended.read_text().split()) == 6)
         assert len(set(begun.read_text().split())) == 2
         assert await runtime.store.scored(runtime.store.keys.runs) == []
+
+
+@pytest.mark.parametrize("listened", [True, False])
+async def test_children_outlive_the_host_of_their_parent_which_finds_their_answers(
+    config: Config, tmp_path: Path, listened: bool
+) -> None:
+    """A host that dies takes its calls along: the children that it had on other hosts are not cancelled by that."""
+    begun, gate = tmp_path / "begun", tmp_path / "gate"
+
+    @tool
+    async def talk(ctx: ToolContext) -> str:
+        for word in range(30):  # what is said to a caller that is gone tells Ray that it is
+            ctx.emit(word)
+            await asyncio.sleep(0.02)
+        return "said"
+
+    async def wait(request: ModelRequest) -> ModelReply:
+        if request.messages[-1].role == "tool":
+            return reply("done")
+        note(begun, str(os.getpid()))
+        await until("the gate to open", gate.exists)
+        return reply(calls=[call("talk")])
+
+    async def go(runtime: Runtime) -> RunResult:
+        if not listened:
+            return await runtime.run("wide", "go", session_id="s", run_id="r")
+        events = [event async for event in runtime.stream("wide", "go", session_id="s", run_id="r")]
+        return events[-1].result  # type: ignore[union-attr]
+
+    nodes = {name: Agent(name=name, model=FunctionModel(wait), tools=[talk]) for name in "abcdef"}
+    async with Runtime.start(config(primary=2)) as runtime:
+        await runtime.register(Graph("wide", nodes=nodes))
+        running = asyncio.ensure_future(go(runtime))
+        await until("all to have begun", lambda: begun.exists() and len(begun.read_text().split()) == 6)
+        first = begun.read_text().split()
+        (parent,) = [one.pid for one in await runtime.hosts() if "r" in one.active]
+        os.kill(parent, signal.SIGKILL)
+        lost = first.count(str(parent))
+        await until("those of the dead host to begin again", lambda: len(begun.read_text().split()) == 6 + lost)
+        gate.touch()
+        result = await running
+    assert 0 < lost < 6
+    assert (result.status, result.output) == ("completed", dict.fromkeys("abcdef", "done"))
+    assert len(begun.read_text().split()) == 6 + lost
