@@ -148,7 +148,7 @@ class Serving:
     async def watched(self, turn: Work) -> tuple[Outcome, bool]:
         """Let the turn work; (its outcome, whether the caller has gone). A caller that goes cancels the turn."""
         self._work = asyncio.ensure_future(turn.work())
-        # Cancelled while the server was asked for the lease: `SessionTurn._ask` waits on then, and the count tells here.
+        # Cancelled while the server was asked for the lease: `SessionTurn._ask` waits on then, the count tells here.
         gone = asyncio.current_task().cancelling() > 0  # type: ignore[union-attr]
         if self.cancelled or gone:
             turn.context.cancelled = True
