@@ -45,8 +45,9 @@ class Primary:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | ModelReply]:
         """One reply."""
-        since = [message.role for message in reversed(request.messages)].index("user")
-        said = request.messages[-1 - since].text
+        messages = [m for m in request.messages if m.role != "user" or not m.meta.synthetic]  # no notes on blocks
+        since = [message.role for message in reversed(messages)].index("user")
+        said = messages[-1 - since].text
         calls = {
             0: (ToolCall("a", "charge", {"what": said}),),
             2: (ToolCall("b", "core_memory_append", {"label": "notes", "content": said}),),
