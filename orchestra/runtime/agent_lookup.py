@@ -49,26 +49,39 @@ class AgentLookup:
         self._seen = {i: blocks[i] for i in ids if i in blocks}
         return cached, tuple(self._seen[i].stamp if i in self._seen else "" for i in ids), ids
 
-    async def current(self) -> Loaded:
-        """The agent as the server has it now, without its blocks. Raises :class:`UnknownName`."""
+    async def current(self, checked: dict[str, CachedAgent] | None = None) -> Loaded:
+        """The agent as the server has it now, without its blocks. Raises :class:`UnknownName`.
+
+        With ``checked`` the same question asks for all that it may start too; those that are as they are cached come
+        into it.
+        """
         host, request = self._host, self._request
         while True:
             cached, _, _ = self.known()
             digest, version = (cached.loaded.digest, cached.attachments.version) if cached else ("", "")
+            further = self.below(cached, {}, blocks=True) if cached and checked is not None else {}
             found = await host.threads.load(
-                Wanted(request.run_id, "", request.agent, "", host.id, digest, version, (), ())
+                Wanted(request.run_id, "", request.agent, "", host.id, digest, version, (), ()),
+                [(name, one.loaded.digest, one.attachments.version) for name, one in further.items()],
             )
             if isinstance(found, Loadable):
+                if checked is not None:
+                    checked.update({name: further[name] for name in found.current})
                 return self.defined().loaded
             await self.catch_up(found, ())
 
-    def below(self, cached: CachedAgent, checked: Mapping[str, CachedAgent]) -> dict[str, CachedAgent]:
-        """The agents that a run of this one may start, as they are cached: without blocks, and not ``checked``."""
+    def below(
+        self, cached: CachedAgent, checked: Mapping[str, CachedAgent], *, blocks: bool = False
+    ) -> dict[str, CachedAgent]:
+        """The agents that a run of this one may start, as they are cached, and not ``checked``.
+
+        Those that show blocks only where ``blocks`` says so: a run of one asks for them anyway.
+        """
         agents, found, open_ = self._host.caches.agents, dict[str, CachedAgent](), [cached]
         while open_ and len(found) < MOST_BELOW:
             for name in _uses(open_.pop(0).loaded):
                 one = agents.get(name)
-                if one is not None and name not in found and not one.attachments.shown:
+                if one is not None and name not in found and (blocks or not one.attachments.shown):
                     found[name] = one
                     open_.append(one)
         return {name: one for name, one in found.items() if checked.get(name) is not one}

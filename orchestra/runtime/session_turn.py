@@ -80,7 +80,7 @@ class SessionTurn:
             # Before anything of it is stored. With a definition that is not known here yet, or changes right now, the
             # script below begins nothing, and the loop comes here again.
             if cached is not None and cached.loaded.digest != judged and serving.may_refuse(cached.loaded):
-                loaded = await serving.agent.current()
+                loaded = await serving.agent.current(serving.checked if cached.loaded.kind else None)
                 if (refused := await serving.refused(loaded)) is not None:
                     return refused
                 judged = loaded.digest
