@@ -132,4 +132,5 @@ def check_line(check: Check) -> Text:
 
 def _tokens(usage: Usage) -> str:
     shown = f"{usage.total_tokens:,} tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"
-    return shown + (f", {usage.tool_calls} tool calls" if usage.tool_calls else "")
+    calls = usage.tool_calls
+    return shown + (f", {calls} tool call{'' if calls == 1 else 's'}" if calls else "")

@@ -10,13 +10,13 @@ from orchestra.core.events import ContextDecided, ModelReplied, RunEvent
 from orchestra.core.jsontext import Json
 
 NAMES = {
-    "flush": "memory flushes",
-    "compaction": "compactions",
-    "pruning": "times old results were shortened",
-    "offload": "large results put away",
-    "fit": "times older turns were left out",
-    "overflow": "overflows",
-    "pressure": "notices of memory pressure",
+    "flush": ("memory flush", "memory flushes"),
+    "compaction": ("compaction", "compactions"),
+    "pruning": ("time old results were shortened", "times old results were shortened"),
+    "offload": ("large result put away", "large results put away"),
+    "fit": ("time older turns were left out", "times older turns were left out"),
+    "overflow": ("overflow", "overflows"),
+    "pressure": ("notice of memory pressure", "notices of memory pressure"),
 }
 
 
@@ -45,7 +45,7 @@ class ContextUse:
 
     def text(self) -> str:
         """One sentence."""
-        parts = [f"{self.done[part]} {name}" for part, name in NAMES.items() if self.done.get(part)]
+        parts = [f"{n} {names[n != 1]}" for part, names in NAMES.items() if (n := self.done.get(part, 0))]
         parts += [f"{count} failed: {part}" for part, count in self.failed.items()]
         return f"{', '.join(parts)}; the largest prompt had {self.largest:,} of {self.window:,} tokens"
 
