@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import uuid
 from collections.abc import AsyncIterator, Iterator
 
@@ -15,6 +16,9 @@ from tests.leaks import leaks
 from tests.servers import Server, binary
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test fetches a model
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what runs in the background with Ctrl-C ignored, and so would be the programs that tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 REQUIRE_ALL = os.environ.get("ORCHESTRA_REQUIRE_ALL") == "1"
 
 
