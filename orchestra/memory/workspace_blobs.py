@@ -102,9 +102,12 @@ class Blobs:
             self._move(self._blob(name), aside=False)
         with contextlib.suppress(FileNotFoundError):
             self._fs.rm(f"{self._root}/trash/{self._aside}", recursive=True)
-        for path in self._fs.find(self._root):  # what a killed process had not moved to its place
-            if "." in str(path).rsplit("/", 1)[1] and self._old(path, young):
-                self._fs.rm(path)
+        # What a killed process had not moved to its place. A living one may be about to move its own, so these stay for
+        # an hour whatever ``young`` says; another clean-up may be here first.
+        for path in self._fs.find(self._root):
+            if "." in str(path).rsplit("/", 1)[1] and self._old(path, max(young, YOUNG_SECONDS)):
+                with contextlib.suppress(FileNotFoundError):
+                    self._fs.rm(path)
         return len(moved - back), len(gone - again)
 
     def _bring_back_what_was_left(self) -> None:

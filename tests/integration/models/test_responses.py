@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -68,9 +69,14 @@ async def test_a_chain_goes_on_from_the_reply_before_and_instructions_are_not_ke
     assert server.faults == []
 
 
+async def a_client(server: OpenAIServer) -> AsyncOpenAI:
+    """The SDK's own client, made in a thread: it looks for certificates on the disk."""
+    return await asyncio.to_thread(AsyncOpenAI, api_key=KEY, base_url=server.base_url)
+
+
 async def test_a_conversation_goes_on_under_its_own_name(serve: Callable[..., OpenAIServer]) -> None:
     server = serve(in_order("Noted.", "Kyoto."))
-    async with AsyncOpenAI(api_key=KEY, base_url=server.base_url) as client:
+    async with await a_client(server) as client:
         made = (await client.conversations.create()).id
     for text in ("I am in Kyoto.", "Where am I?"):
         await answered(model(NAME), going_on(Message("user", text), conversation_id=made))
@@ -120,7 +126,7 @@ async def test_a_stream_that_breaks_is_no_reply_and_nothing_is_kept(
 
 async def test_a_client_without_a_stream_gets_the_same(serve: Callable[..., OpenAIServer]) -> None:
     server = serve(Answer("Sunny.", (Called("forecast", {"city": "Nara"}),)))
-    async with AsyncOpenAI(api_key=KEY, base_url=server.base_url) as client:
+    async with await a_client(server) as client:
         got = await client.responses.create(model="test-model", input="Weather?")
     assert (got.output_text, got.id, got.status) == ("Sunny.", "resp_1", "completed")
     assert said(server.responses.kept["resp_1"]) == ["user: Weather?", "assistant: Sunny.", "call forecast"]
