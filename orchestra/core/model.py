@@ -24,7 +24,13 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """The sum of both."""
-        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+        return Usage(  # written out: it is called several times in a node
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.model_calls + other.model_calls,
+            self.tool_calls + other.tool_calls,
+        )
 
     def __sub__(self, other: Usage) -> Usage:
         """What is left without ``other``."""
